@@ -1,0 +1,1 @@
+//! Wire types of every group and version, with conversion, defaulting and validation as pure functions.

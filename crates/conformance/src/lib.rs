@@ -1,0 +1,11 @@
+//! Runs the data sets recorded from Kueue against our crates.
+//!
+//! A corpus file holds one test function of Kueue as data. [`packages`] maps each file to a small runner that calls our
+//! code and compares; [`corpus`] decodes files; [`compare`] says whether two values are the same and, if not, where.
+
+pub mod compare;
+pub mod corpus;
+pub mod not_applicable;
+pub mod packages;
+pub mod report;
+pub mod suite;

@@ -1,0 +1,3 @@
+//! `cargo xtask`: everything a person or a check does with this repository.
+
+fn main() {}
