@@ -16,7 +16,7 @@ pub fn run(dir: &Path, only: Option<&str>) -> Result<CorpusReport> {
     for path in corpus_files(dir)? {
         let name = relative_name(dir, &path);
         if only.is_none_or(|pattern| glob(pattern, name.trim_end_matches(".json"))) {
-            files.push(run_file(&path, name)?);
+            files.push(run_file(&path, &name)?);
         }
     }
     if files.is_empty() {
@@ -42,12 +42,12 @@ fn relative_name(dir: &Path, path: &Path) -> String {
     path.strip_prefix(dir).unwrap_or(path).display().to_string()
 }
 
-fn run_file(path: &Path, name: String) -> Result<FileReport> {
+fn run_file(path: &Path, name: &str) -> Result<FileReport> {
     let file = CorpusFile::read(path)?;
     let key = name.trim_end_matches(".json");
     let (package, test) = key.split_once('/').unwrap_or((key, ""));
     let mut report = FileReport {
-        file: name.clone(),
+        file: name.to_owned(),
         cases: file.cases().count(),
         passed: 0,
         failed: Vec::new(),
