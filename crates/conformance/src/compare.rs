@@ -28,11 +28,11 @@ impl Rules {
     /// Fails with the first few places where the two differ.
     pub fn same(&self, expected: &Value, actual: &Value) -> Result<(), Failure> {
         let mut differences = Vec::new();
-        self.walk(String::new(), expected, actual, &mut differences);
+        self.walk("", expected, actual, &mut differences);
         if differences.is_empty() { Ok(()) } else { Err(Failure(shorten(&differences))) }
     }
 
-    fn walk(&self, path: String, expected: &Value, actual: &Value, out: &mut Vec<String>) {
+    fn walk(&self, path: &str, expected: &Value, actual: &Value, out: &mut Vec<String>) {
         if self.equate_empty && is_empty(expected) && is_empty(actual) {
             return;
         }
@@ -44,12 +44,12 @@ impl Rules {
                 for key in keys.into_iter().filter(|key| !self.ignored_fields.contains(&key.as_str())) {
                     let missing = &Value::Null;
                     let (want, got) = (want.get(key).unwrap_or(missing), got.get(key).unwrap_or(missing));
-                    self.walk(format!("{path}.{key}"), want, got, out);
+                    self.walk(&format!("{path}.{key}"), want, got, out);
                 }
             }
             (Value::Array(want), Value::Array(got)) if want.len() == got.len() => {
                 for (index, (want, got)) in want.iter().zip(got).enumerate() {
-                    self.walk(format!("{path}[{index}]"), want, got, out);
+                    self.walk(&format!("{path}[{index}]"), want, got, out);
                 }
             }
             (want, got) if want == got => {}
