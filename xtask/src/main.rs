@@ -1,3 +1,100 @@
 //! `cargo xtask`: everything a person or a check does with this repository.
+//!
+//! It runs programs and reads their reports; it links nothing of the product, so that it builds in seconds.
 
-fn main() {}
+mod conformance;
+mod datasets;
+mod floors;
+mod fuzz;
+mod generated;
+mod program;
+mod test;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Args, Parser, Subcommand};
+
+/// Everything a person or a check does with this repository.
+#[derive(Parser)]
+#[command(bin_name = "cargo xtask", after_help = "Start with `cargo xtask test`.")]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Everything that must hold, in one go: what CI runs.
+    Test {
+        /// Only what an edit is likely to break: no fuzzing, no real cluster.
+        #[arg(long)]
+        quick: bool,
+        #[command(flatten)]
+        report: Report,
+    },
+    /// Kueue's own test cases, run against our code.
+    Conformance {
+        /// The corpus; by default the data set beside the clone, or $KUEUE_CORPUS.
+        #[arg(long, value_name = "DIR")]
+        corpus: Option<PathBuf>,
+        /// Only files whose `package/Test` matches; `*` matches anything, as in 'pkg-config/*'.
+        #[arg(long, value_name = "GLOB")]
+        only: Option<String>,
+        /// Write what passes now into floors.toml, which `cargo xtask test` holds us to.
+        #[arg(long, conflicts_with = "only")]
+        raise_floors: bool,
+        #[command(flatten)]
+        report: Report,
+    },
+    /// Mutated input against every parser, from a seed: never a panic, never a hang, nothing lost.
+    Fuzz {
+        /// How long to go on.
+        #[arg(long, default_value_t = 60)]
+        seconds: u64,
+        /// Where the random numbers start: the same seed plays the same inputs.
+        #[arg(long, default_value_t = 1)]
+        seed: u64,
+        /// Only this target.
+        #[arg(long)]
+        target: Option<String>,
+    },
+    /// Writes dist/: CRDs and the install manifests. Prints the size of each CRD.
+    Manifests {
+        /// Change nothing; fail when a file is stale.
+        #[arg(long)]
+        check: bool,
+    },
+    /// Writes the tables of the documentation that come from code.
+    Codegen {
+        /// Change nothing; fail when a file is stale.
+        #[arg(long)]
+        check: bool,
+    },
+}
+
+#[derive(Args)]
+struct Report {
+    /// Also write the result as JSON.
+    #[arg(long = "report", value_name = "FILE")]
+    file: Option<PathBuf>,
+}
+
+fn main() -> ExitCode {
+    let result = match Cli::parse().command {
+        Command::Test { quick, report } => test::run(quick, report.file.as_deref()),
+        Command::Conformance { corpus, only, raise_floors, report } => {
+            conformance::run(corpus, only.as_deref(), raise_floors, report.file.as_deref())
+        }
+        Command::Fuzz { seconds, seed, target } => fuzz::run(seconds, seed, target.as_deref()),
+        Command::Manifests { check } => generated::manifests(check),
+        Command::Codegen { check } => generated::documentation(check),
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
