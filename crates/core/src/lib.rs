@@ -1,5 +1,14 @@
-//! The vocabulary every other crate shares: field paths and errors in the API server's words.
+//! The vocabulary every other crate shares: field paths and errors in the API server's words, times and durations, names,
+//! labels and selectors, feature gates.
 //!
 //! Nothing here does I/O, reads a clock or knows a Kubernetes object.
 
 pub mod field;
+
+pub mod duration;
+mod quote;
+pub mod time;
+
+pub mod label;
+pub mod name;
+pub mod selector;
