@@ -1,9 +1,12 @@
-//! The vocabulary every other crate shares: field paths and errors in the API server's words, times and durations, names,
-//! labels and selectors, feature gates.
+//! The vocabulary every other crate shares: field paths and errors in the API server's words, quantities, quota amounts,
+//! resource requests, times and durations, names, labels and selectors, feature gates.
 //!
 //! Nothing here does I/O, reads a clock or knows a Kubernetes object.
 
 pub mod field;
+
+pub mod amount;
+pub mod quantity;
 
 pub mod duration;
 mod quote;
