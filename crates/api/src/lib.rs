@@ -1,1 +1,5 @@
 //! Wire types of every group and version, with conversion, defaulting and validation as pure functions.
+
+pub mod kueue;
+pub mod meta;
+pub mod wire;
