@@ -15,3 +15,5 @@ pub mod time;
 pub mod label;
 pub mod name;
 pub mod selector;
+
+pub mod gates;
