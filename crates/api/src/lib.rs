@@ -1,5 +1,3 @@
 //! Wire types of every group and version, with conversion, defaulting and validation as pure functions.
 
-pub mod kueue;
-pub mod meta;
-pub mod wire;
+pub mod core_v1;

@@ -1,0 +1,26 @@
+//! Partial views of core Kubernetes objects: the fields Kueue reads by name, everything else kept as it came.
+//!
+//! A pod template travels from a job into a Workload and back. It must come out as it went in, whatever Kubernetes
+//! version wrote it, so a view never drops, adds or defaults a field. Two spellings of the same thing are not told
+//! apart: `null` is "not given" at every depth, and quantities are printed in canonical form, as every Kubernetes
+//! client does.
+
+#[macro_use]
+mod view;
+
+mod affinity;
+mod pod;
+mod requests;
+mod taint;
+
+pub use affinity::{
+    Affinity, NodeAffinity, NodeSelector, NodeSelectorRequirement, NodeSelectorTerm, PreferredSchedulingTerm,
+};
+pub use pod::{
+    ClaimUse, Container, PodResourceClaim, PodSchedulingGate, PodSpec, PodTemplateSpec, ResourceList,
+    ResourceRequirements, TemplateMeta,
+};
+pub use taint::{Taint, Toleration, has_taint_key};
+
+#[cfg(test)]
+mod tests;

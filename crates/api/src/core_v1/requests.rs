@@ -1,0 +1,145 @@
+//! What a pod asks for as a whole.
+
+use super::pod::{Container, PodSpec, ResourceList};
+
+impl PodSpec {
+    /// The requests that a scheduler counts: the greater of what the running containers sum up to and what any moment of
+    /// initialisation takes, replaced by requests for the pod as a whole where it has them, plus the overhead.
+    pub fn requests(&self) -> ResourceList {
+        let mut running = ResourceList::new();
+        for container in &self.containers {
+            add(&mut running, &container.resources.requests);
+        }
+        // A sidecar is an init container that stays: it adds to everything after it.
+        let mut sidecars = ResourceList::new();
+        let mut starting = ResourceList::new();
+        for container in &self.init_containers {
+            let mut moment = sidecars.clone();
+            add(&mut moment, &container.resources.requests);
+            if container.is_sidecar() {
+                add(&mut running, &container.resources.requests);
+                sidecars.clone_from(&moment);
+            }
+            raise(&mut starting, &moment);
+        }
+        raise(&mut running, &starting);
+        self.apply_pod_level(&mut running);
+        add(&mut running, &self.overhead);
+        running
+    }
+
+    /// Only cpu, memory and huge pages can be asked for by the pod as a whole.
+    fn apply_pod_level(&self, requests: &mut ResourceList) {
+        let pod_level = self.resources.iter().flat_map(|resources| &resources.requests);
+        let supported = pod_level.filter(|(name, _)| is_pod_level(name));
+        requests.extend(supported.map(|(name, quantity)| (name.clone(), quantity.clone())));
+    }
+}
+
+impl Container {
+    /// Whether an init container keeps running beside the others.
+    fn is_sidecar(&self) -> bool {
+        self.restart_policy.as_deref() == Some("Always")
+    }
+}
+
+fn is_pod_level(resource: &str) -> bool {
+    resource == "cpu" || resource == "memory" || resource.starts_with("hugepages-")
+}
+
+fn add(total: &mut ResourceList, more: &ResourceList) {
+    for (name, quantity) in more {
+        *total.entry(name.clone()).or_default() += quantity;
+    }
+}
+
+fn raise(total: &mut ResourceList, least: &ResourceList) {
+    for (name, quantity) in least {
+        match total.get_mut(name) {
+            Some(held) if *held >= *quantity => {}
+            Some(held) => held.clone_from(quantity),
+            None => drop(total.insert(name.clone(), quantity.clone())),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::core_v1::ResourceRequirements;
+
+    /// One line per part of the pod, `container cpu=1 memory=1Gi`, and what it asks for in all.
+    fn check(pod: &str, total: &str) {
+        let mut spec = PodSpec::default();
+        for line in pod.lines() {
+            let (part, list) = line.trim().split_once(' ').unwrap();
+            let list = quantities(list);
+            match part {
+                "container" => spec.containers.push(container(list)),
+                "init" => spec.init_containers.push(container(list)),
+                "sidecar" => spec
+                    .init_containers
+                    .push(Container { restart_policy: Some("Always".to_owned()), ..container(list) }),
+                "overhead" => spec.overhead = list,
+                "pod" => {
+                    spec.resources = Some(ResourceRequirements { requests: list, ..ResourceRequirements::default() });
+                }
+                other => panic!("no such part: {other}"),
+            }
+        }
+        let requests = spec.requests();
+        let shown: Vec<String> = requests.iter().map(|(name, quantity)| format!("{name}={quantity}")).collect();
+        assert_eq!(shown.join(" "), total);
+    }
+
+    fn quantities(list: &str) -> ResourceList {
+        let pair = |pair: &str| pair.split_once('=').map(|(name, text)| (name.to_owned(), text.parse().unwrap()));
+        list.split(' ').map(|text| pair(text).unwrap()).collect()
+    }
+
+    fn container(requests: ResourceList) -> Container {
+        let resources = ResourceRequirements { requests, ..ResourceRequirements::default() };
+        Container { resources, ..Container::default() }
+    }
+
+    #[test]
+    fn containers_add_up_and_overhead_comes_on_top() {
+        check(
+            "container cpu=1 memory=1Gi
+             container cpu=500m gpu=2
+             overhead cpu=100m disk=1",
+            "cpu=1600m disk=1 gpu=2 memory=1Gi",
+        );
+    }
+
+    #[test]
+    fn the_greediest_init_container_sets_the_least() {
+        check(
+            "container cpu=2
+             init cpu=3
+             init cpu=1 memory=1",
+            "cpu=3 memory=1",
+        );
+    }
+
+    #[test]
+    fn sidecars_count_while_running_and_for_the_init_containers_after_them() {
+        check(
+            "container cpu=2
+             init cpu=4
+             sidecar cpu=1
+             init cpu=4",
+            "cpu=5",
+        );
+    }
+
+    #[test]
+    fn requests_of_the_pod_as_a_whole_replace_those_of_its_containers() {
+        check(
+            "container cpu=2 gpu=1 memory=1Gi
+             pod cpu=1 gpu=7 hugepages-2Mi=4Mi
+             overhead cpu=1",
+            "cpu=2 gpu=1 hugepages-2Mi=4Mi memory=1Gi",
+        );
+    }
+}
