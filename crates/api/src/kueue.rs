@@ -1,0 +1,8 @@
+//! The `kueue.x-k8s.io` group: what users and administrators write, and what the manager answers in `status`.
+//!
+//! [`v1beta2`] is what is stored and what all other code works with. The older versions define only what differs.
+
+pub mod v1beta2;
+
+/// The API group of every kind here.
+pub const GROUP: &str = "kueue.x-k8s.io";
