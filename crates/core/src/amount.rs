@@ -3,6 +3,7 @@
 use std::fmt;
 
 use crate::quantity::Quantity;
+use crate::resource::{self, CPU};
 
 /// An amount of one resource in its base unit: thousandths for CPU, units for everything else.
 ///
@@ -21,13 +22,10 @@ impl Amount {
 
     /// A quota as the user wrote it. What the base unit cannot express is unlimited.
     pub fn from_quantity(resource: &str, quantity: &Quantity) -> Self {
-        if resource != CPU {
-            return Self(quantity.value());
-        }
-        // The thousandths between the last whole CPU and the end of `i64` are given up, as Kueue does.
-        match *quantity >= Quantity::from_units(i64::MAX / 1000) {
+        // Kueue gives up the few thousandths between the last whole CPU and the end of `i64`.
+        match resource == CPU && *quantity >= Quantity::from_units(i64::MAX / 1000) {
             true => Self::UNLIMITED,
-            false => Self(quantity.milli_value()),
+            false => Self(resource::base_units(resource, quantity)),
         }
     }
 
@@ -69,9 +67,6 @@ impl Amount {
         }
     }
 }
-
-/// The one resource counted in thousandths.
-const CPU: &str = "cpu";
 
 impl fmt::Display for Amount {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -7,6 +7,9 @@ pub mod field;
 
 pub mod amount;
 pub mod quantity;
+pub mod requests;
+pub mod resource;
+pub mod resource_list;
 
 pub mod duration;
 mod quote;

@@ -147,6 +147,17 @@ impl Quantity {
         if mantissa == 0.0 { 0.0 } else { mantissa * power_of_ten_f64(scale) }
     }
 
+    /// The product in nano, rounded towards zero, so that scaling down again and again ends at zero.
+    ///
+    /// # Panics
+    /// If the factor is infinite or not a number.
+    #[must_use]
+    pub fn scaled_by(&self, factor: f64) -> Self {
+        assert!(factor.is_finite(), "a quantity can only be scaled by a finite factor, not {factor}");
+        let product = self.to_decimal().times(&Decimal::from_f64(factor));
+        Self::from_decimal(product.cut_to(NANO.into(), false).extended_to(NANO.into()), Format::DecimalSi)
+    }
+
     /// The sum; a zero adopts the notation of what is added to it.
     fn plus(&self, other: &Self, subtract: bool) -> Self {
         let format = if self.is_zero() { other.format } else { self.format };

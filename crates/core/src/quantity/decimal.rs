@@ -41,6 +41,15 @@ impl Decimal {
         Self { negative: mantissa < 0, ..Self::from_ascii(text.as_bytes(), b"", scale.into()) }
     }
 
+    /// The shortest decimal that reads back as the same finite `f64`.
+    pub(super) fn from_f64(number: f64) -> Self {
+        let text = format!("{:e}", number.abs());
+        let (digits, exponent) = text.split_once('e').unwrap_or((&text, "0"));
+        let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
+        let magnitude = Self::from_ascii(whole.as_bytes(), fraction.as_bytes(), exponent.parse().unwrap_or(0));
+        if number < 0.0 { magnitude.negated() } else { magnitude }
+    }
+
     /// The same mantissa and scale, if they fit.
     pub(super) fn to_small(&self) -> Option<(i128, i32)> {
         let magnitude =

@@ -53,3 +53,20 @@ fn ordinary_quantities_print_in_canonical_form() {
     "#]]
     .assert_eq(&table(inputs));
 }
+
+#[test]
+fn scaling_rounds_towards_zero_at_nano() {
+    for (text, factor, want) in [
+        ("2", 0.5, "1"),
+        ("1", 1.0 / 3.0, "333333333n"),
+        ("-1", 1.0 / 3.0, "-333333333n"),
+        ("1n", 0.999, "0"),
+        ("4Gi", 0.1, "429496729600m"),
+        ("8E", 1e30, "8e48"),
+        ("3", 0.0, "0"),
+        ("3", -2.0, "-6"),
+        ("1", f64::MIN_POSITIVE, "0"),
+    ] {
+        assert_eq!(text.parse::<Quantity>().unwrap().scaled_by(factor).to_string(), want, "{text} × {factor}");
+    }
+}
