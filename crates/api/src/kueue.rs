@@ -2,6 +2,7 @@
 //!
 //! [`v1beta2`] is what is stored and what all other code works with. The older versions define only what differs.
 
+pub mod names;
 pub mod v1beta2;
 
 /// The API group of every kind here.
