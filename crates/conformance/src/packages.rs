@@ -1,5 +1,9 @@
 //! One module per corpus package; each lists its runners by test function.
 
+mod pkg_resources;
+mod pkg_util_math;
+mod pkg_util_resource;
+
 use crate::corpus::{Case, Failure};
 
 /// Runs one execution of one row.
@@ -9,7 +13,11 @@ pub type Run = fn(&Case) -> Result<(), Failure>;
 pub type Runners = &'static [(&'static str, Run)];
 
 /// Every covered package, in alphabetical order.
-pub const PACKAGES: &[(&str, Runners)] = &[];
+pub const PACKAGES: &[(&str, Runners)] = &[
+    ("pkg-resources", pkg_resources::RUNNERS),
+    ("pkg-util-math", pkg_util_math::RUNNERS),
+    ("pkg-util-resource", pkg_util_resource::RUNNERS),
+];
 
 /// The runner of a test function, if there is one.
 pub fn runner(package: &str, test: &str) -> Option<Run> {
