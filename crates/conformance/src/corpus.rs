@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use anyhow::{Context, Result};
+use kueue_core::gates::{Gate, Gates};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
@@ -55,7 +56,7 @@ pub struct Case {
     pub table: String,
     pub base_time: String,
     /// Gates set explicitly; the others have their defaults.
-    pub gates: BTreeMap<String, bool>,
+    gates: BTreeMap<String, bool>,
     /// The loop variables of the variant.
     pub vars: Value,
     row: Value,
@@ -121,6 +122,12 @@ impl Case {
         case
     }
 
+    /// The gates the case runs with: those set explicitly take along what hangs on them.
+    pub fn gates(&self) -> Result<Gates, Failure> {
+        let switches = self.gates.iter().map(|(name, on)| Ok((gate(name)?, *on)));
+        Ok(Gates::default().with_all(switches.collect::<Result<Vec<_>, Failure>>()?))
+    }
+
     /// The whole row, for rows that are not objects.
     pub fn row(&self) -> &Value {
         &self.row
@@ -168,6 +175,11 @@ pub fn decode<T: DeserializeOwned>(what: &str, value: &Value) -> Result<Option<T
         return Ok(None);
     }
     serde_json::from_value(value.clone()).map(Some).map_err(|error| Failure(format!("cannot decode {what}: {error}")))
+}
+
+/// The gate of that name.
+pub fn gate(name: &str) -> Result<Gate, Failure> {
+    Gate::named(name).ok_or_else(|| Failure(format!("no feature gate is called {name}")))
 }
 
 /// Why a case failed, short enough to read in a list.

@@ -4,4 +4,27 @@
 pub const NOT_APPLICABLE: &[(&str, &str)] = &[
     ("pkg-resources/TestLazyRequests", "when Go copies a map before writing to it; the operations are code, not data"),
     ("pkg-resources/TestSliceRequests_Clone", "copying a value, which the language does for us"),
+    ("pkg-util-cmp/TestCompareBool", "orders two booleans for a sort; what is sorted so is tested where it shows"),
+    ("pkg-util-maps/TestContains", "compares two maps; used by Kueue's own test helpers only"),
+    ("pkg-util-maps/TestCopy", "copies entries from one map to another, with Go's nil maps in mind"),
+    (
+        "pkg-util-maps/TestFilterKeys",
+        "keeps the listed keys of a map; which keys are kept is tested with the job kinds",
+    ),
+    ("pkg-util-maps/TestToRefMap", "copies a map and follows pointers, both Go only"),
+    (
+        "pkg-util-orderedgroups/TestInOrder",
+        "a container that iterates in the order of insertion, which Go's maps do not",
+    ),
+    (
+        "pkg-util-orderedgroups/TestInsert",
+        "a container that iterates in the order of insertion, which Go's maps do not",
+    ),
+    ("pkg-util-slices/TestPick", "filters a slice"),
+    (
+        "pkg-util-slices/TestToCmpNoOrder",
+        "compares two slices as multisets, to see that an update only reordered a list",
+    ),
+    ("pkg-util-slices/TestToRefMap", "indexes a slice by pointers to its elements"),
+    ("pkg-util-strings/TestStringContainsSubstrings", "searches a text; used by Kueue's own test helpers only"),
 ];

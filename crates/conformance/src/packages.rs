@@ -1,8 +1,11 @@
 //! One module per corpus package; each lists its runners by test function.
 
+mod pkg_features;
 mod pkg_resources;
+mod pkg_util_csv;
 mod pkg_util_math;
 mod pkg_util_resource;
+mod pkg_util_wait;
 
 use crate::corpus::{Case, Failure};
 
@@ -14,9 +17,12 @@ pub type Runners = &'static [(&'static str, Run)];
 
 /// Every covered package, in alphabetical order.
 pub const PACKAGES: &[(&str, Runners)] = &[
+    ("pkg-features", pkg_features::RUNNERS),
     ("pkg-resources", pkg_resources::RUNNERS),
+    ("pkg-util-csv", pkg_util_csv::RUNNERS),
     ("pkg-util-math", pkg_util_math::RUNNERS),
     ("pkg-util-resource", pkg_util_resource::RUNNERS),
+    ("pkg-util-wait", pkg_util_wait::RUNNERS),
 ];
 
 /// The runner of a test function, if there is one.

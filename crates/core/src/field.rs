@@ -7,6 +7,8 @@ use std::fmt;
 
 use serde_json::Value;
 
+use crate::quote::quoted;
+
 /// A field path as users see it: `spec.podSets[0].template`.
 ///
 /// Cheap to extend, rendered only when an error is made.
@@ -171,7 +173,8 @@ impl Error {
     pub fn body(&self) -> String {
         let mut body = self.kind.title().to_owned();
         if let Some(value) = self.value.as_ref().filter(|_| self.kind.shows_value()) {
-            body.push_str(&format!(": {value}"));
+            let shown = value.as_str().map_or_else(|| value.to_string(), quoted);
+            body.push_str(&format!(": {shown}"));
         }
         if !self.detail.is_empty() {
             body.push_str(&format!(": {}", self.detail));
@@ -220,6 +223,7 @@ mod tests {
         let cases = [
             (Error::required(&at, "must be set"), "spec.x: Required value: must be set"),
             (Error::invalid(&at, "a\"b", "no quotes"), r#"spec.x: Invalid value: "a\"b": no quotes"#),
+            (Error::invalid(&at, "\u{1}\u{7f}é", "printable"), r#"spec.x: Invalid value: "\x01\x7fé": printable"#),
             (Error::invalid(&at, -1, "must be positive"), "spec.x: Invalid value: -1: must be positive"),
             (Error::forbidden(&at, "not now"), "spec.x: Forbidden: not now"),
             (Error::duplicate(&at, "a"), r#"spec.x: Duplicate value: "a""#),

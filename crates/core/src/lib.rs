@@ -11,10 +11,12 @@ pub mod requests;
 pub mod resource;
 pub mod resource_list;
 
+pub mod backoff;
 pub mod duration;
 mod quote;
 pub mod time;
 
+pub mod csv;
 pub mod label;
 pub mod name;
 pub mod selector;

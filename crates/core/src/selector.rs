@@ -1,4 +1,5 @@
-//! Which labels an object must have: the selector of API objects (`matchLabels`, `matchExpressions`).
+//! Which labels or fields an object must have: [`LabelSelector`] in API objects (`matchLabels`, `matchExpressions`),
+//! [`Selector`] and [`FieldSelector`] in the text of a query.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -8,6 +9,16 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::field::{Error, Errors, Path};
 use crate::label;
+
+mod fields;
+mod query;
+
+pub use fields::{FieldSelector, FieldTerm};
+pub use query::Selector;
+
+/// Text that is not a selector, in the API server's words.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ParseSelectorError(String);
 
 /// All parts must hold; one with no part selects everything. No selector at all is the caller's to interpret.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -130,6 +141,14 @@ impl fmt::Display for Operator {
         f.write_str(self.as_str())
     }
 }
+
+impl fmt::Display for ParseSelectorError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for ParseSelectorError {}
 
 impl Serialize for Operator {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
