@@ -46,20 +46,8 @@ impl Duration {
         self.0
     }
 
-    /// In seconds, as metrics report it.
-    pub fn seconds(self) -> f64 {
-        let (whole, rest) = (self.0 / SECOND as i64, self.0 % SECOND as i64);
-        whole as f64 + rest as f64 / 1e9
-    }
-
     pub const fn is_negative(self) -> bool {
         self.0 < 0
-    }
-}
-
-impl From<Duration> for jiff::SignedDuration {
-    fn from(duration: Duration) -> Self {
-        Self::from_nanos(duration.0)
     }
 }
 

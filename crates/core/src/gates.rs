@@ -1,7 +1,7 @@
 //! Feature gates: which of Kueue's optional behaviours are on.
 //!
 //! [`Gates`] is a small value, decided once at start and passed to whoever asks; there is no global. What exists, since
-//! when, and what needs what is one [`table`]; reading what the administrator set is in [`settings`].
+//! when, and what needs what is one table (`gates/table.rs`); what the administrator set is read in `gates/settings.rs`.
 
 use std::fmt;
 

@@ -104,7 +104,9 @@ fn is_dns1123_subdomain(name: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::label;
     use expect_test::{Expect, expect};
+    use proptest::prelude::*;
 
     fn check(rule: fn(&str) -> Vec<String>, name: &str, expected: &Expect) {
         expected.assert_eq(&rule(name).join("\n"));
@@ -171,5 +173,21 @@ mod tests {
             both[1],
             r#"gate: Invalid value: "b c": Invalid path (regex used for validation is '[A-Za-z0-9/\-._~%!$&'()*+,;=:]+')"#
         );
+    }
+
+    proptest! {
+        /// Each rule allows more than the one before, whatever the text.
+        #[test]
+        fn the_rules_nest(text in "[-a-z0-9A-Z._/]{0,70}|\\PC{0,8}") {
+            if dns1035_label(&text).is_empty() {
+                prop_assert!(dns1123_label(&text).is_empty());
+            }
+            if dns1123_label(&text).is_empty() {
+                prop_assert!(dns1123_subdomain(&text).is_empty() && label::value(&text).is_empty());
+            }
+            if !text.is_empty() && label::value(&text).is_empty() {
+                prop_assert!(label::qualified_name(&text).is_empty());
+            }
+        }
     }
 }

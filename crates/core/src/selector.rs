@@ -52,7 +52,8 @@ pub enum Operator {
 }
 
 impl LabelSelector {
-    /// Whether an object with these labels is selected. What validation refuses selects nothing.
+    /// Whether an object with these labels is selected. An unknown operator, or one with too many or no values, selects
+    /// nothing.
     pub fn matches(&self, labels: &BTreeMap<String, String>) -> bool {
         self.match_labels.iter().all(|(key, value)| labels.get(key) == Some(value))
             && self.match_expressions.iter().all(|requirement| requirement.matches(labels))

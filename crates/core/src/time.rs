@@ -111,7 +111,7 @@ impl std::ops::Add<Duration> for Time {
 
     /// A part of a second is dropped, as it would be when the sum is written down.
     fn add(self, duration: Duration) -> Self {
-        Self(self.0 + duration.nanos().div_euclid(Self::NANOS))
+        Self(self.0.saturating_add(duration.nanos().div_euclid(Self::NANOS)))
     }
 }
 

@@ -47,7 +47,8 @@ impl fmt::Display for ParseTimeError {
 
 impl std::error::Error for ParseTimeError {}
 
-/// Seconds since 1970 and the nanoseconds after that.
+/// Seconds since 1970 and the nanoseconds after that. An offset that leads outside the years 0 to 9999 is cut short, so
+/// that what is read can be printed.
 pub(super) fn parse(text: &str, layout: Layout) -> Result<(i64, i64), ParseTimeError> {
     let mut reader = Reader { rest: text, text, layout };
     let year = reader.year()?;
@@ -74,10 +75,11 @@ pub(super) fn parse(text: &str, layout: Layout) -> Result<(i64, i64), ParseTimeE
     }
     let date = Date::new(year as i16, month as i8, day as i8).map_err(|_| reader.out_of_range("day"))?;
     let local = date.at(hour as i8, minute as i8, second as i8, 0);
-    Ok((local.duration_since(EPOCH).as_secs() - offset_seconds, nanos))
+    let seconds = local.duration_since(EPOCH).as_secs() - offset_seconds;
+    Ok((seconds.clamp(FIRST_SECOND, LAST_SECOND), nanos))
 }
 
-/// What lies outside the years 0 to 9999 (an offset can lead there) prints as the nearest instant inside.
+/// What was computed to lie outside the years 0 to 9999 prints as the nearest instant inside.
 pub(super) fn print(f: &mut fmt::Formatter<'_>, seconds: i64, nanos: i64, layout: Layout) -> fmt::Result {
     let at = EPOCH.saturating_add(SignedDuration::from_secs(seconds.clamp(FIRST_SECOND, LAST_SECOND)));
     let (date, time) = (at.date(), at.time());
@@ -166,28 +168,29 @@ impl<'t> Reader<'t> {
             self.rest = rest;
             return Ok(0);
         }
-        let before = Reader { ..*self };
-        let read = |reader: &mut Self| {
-            let sign = reader.rest.bytes().next()?;
-            reader.rest = reader.rest.get(1..)?;
-            let hours = reader.digits(2).map(value)?;
-            reader.rest = reader.rest.strip_prefix(':')?;
-            Some((sign, hours, reader.digits(2).map(value)?))
+        let Some([sign, h1, h2, b':', m1, m2]) = self.rest.as_bytes().first_chunk() else {
+            return Err(self.expected("Z07:00"));
         };
-        let (sign, hours, minutes) = read(self).ok_or_else(|| before.expected("Z07:00"))?;
-        if minutes > 60 {
+        let (hours, minutes) = (two_digits(*h1, *h2), two_digits(*m1, *m2));
+        if hours.is_some() && minutes > Some(60) {
             return Err(self.out_of_range("time zone offset minute"));
         }
-        if hours > 24 {
+        if hours > Some(24) {
             return Err(self.out_of_range("time zone offset hour"));
         }
-        let seconds = i64::from(hours * 60 + minutes) * 60;
-        match sign {
-            b'+' => Ok(seconds),
-            b'-' => Ok(-seconds),
-            _ => Err(before.expected("Z07:00")),
-        }
+        let seconds = match (sign, hours, minutes) {
+            (b'+', Some(hours), Some(minutes)) => (hours * 60 + minutes) * 60,
+            (b'-', Some(hours), Some(minutes)) => -(hours * 60 + minutes) * 60,
+            _ => return Err(self.expected("Z07:00")),
+        };
+        self.rest = &self.rest[6..];
+        Ok(seconds)
     }
+}
+
+fn two_digits(tens: u8, units: u8) -> Option<i64> {
+    let are_digits = tens.is_ascii_digit() && units.is_ascii_digit();
+    are_digits.then(|| i64::from(tens - b'0') * 10 + i64::from(units - b'0'))
 }
 
 /// The value of at most four digits.
