@@ -18,6 +18,8 @@ use crate::problem::{Problem, Result};
 /// Answers of the API server are a few megabytes at most (OpenAPI); more is not for this client.
 const ANSWER_BYTES_MAX: u64 = 64 << 20;
 
+const JSON: &str = "application/json";
+
 /// One request, without host and credentials.
 #[derive(Debug, Clone)]
 pub struct Request {
@@ -25,6 +27,8 @@ pub struct Request {
     /// Path and query.
     pub path: String,
     pub content_type: &'static str,
+    /// The form of the answer.
+    pub accept: &'static str,
     pub body: Option<Value>,
 }
 
@@ -53,7 +57,14 @@ impl Request {
     }
 
     fn new(method: &'static str, path: impl Into<String>, body: Option<Value>) -> Request {
-        Request { method, path: path.into(), content_type: "application/json", body }
+        Request { method, path: path.into(), content_type: JSON, accept: JSON, body }
+    }
+
+    /// Asks for another form of the answer, still in JSON.
+    #[must_use]
+    pub fn accepting(mut self, accept: &'static str) -> Request {
+        self.accept = accept;
+        self
     }
 }
 
@@ -127,10 +138,10 @@ impl Client {
 
 fn head_and_body(request: &Request, token: &str) -> String {
     let body = request.body.as_ref().map(Value::to_string).unwrap_or_default();
-    let Request { method, path, content_type, .. } = request;
+    let Request { method, path, content_type, accept, .. } = request;
     format!(
         "{method} {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nUser-Agent: kueue-testbed\r\nAuthorization: Bearer {token}\r\n\
-         Accept: application/json\r\nContent-Type: {content_type}\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{body}",
+         Accept: {accept}\r\nContent-Type: {content_type}\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{body}",
         body.len()
     )
 }

@@ -132,7 +132,7 @@ impl Module {
 }
 
 /// A hash that is the same on every machine and toolchain, unlike the standard library's.
-pub(crate) fn fnv1a(texts: &[&str]) -> u64 {
+pub fn fnv1a(texts: &[&str]) -> u64 {
     let bytes = texts.iter().flat_map(|text| text.bytes().chain([0]));
     bytes.fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3))
 }

@@ -1,0 +1,87 @@
+//! What a scenario needs of the thing it runs on: answers like an API server's, and time that passes.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use serde_json::Value;
+
+use crate::http::{Request, Response};
+use crate::planes::Plane;
+use crate::problem::{Problem, Result};
+
+/// Something that answers as a Kubernetes API server: a real control plane, or an embedded one under virtual time.
+pub trait Bed {
+    /// Sends one request as administrator.
+    fn send(&self, request: &Request) -> Result<Response>;
+
+    /// Lets time pass: by waiting where time is real, at once where it is virtual.
+    fn pass(&self, duration: Duration);
+}
+
+impl Bed for Plane {
+    fn send(&self, request: &Request) -> Result<Response> {
+        Plane::send(self, request)
+    }
+
+    fn pass(&self, duration: Duration) {
+        std::thread::sleep(duration);
+    }
+}
+
+/// Where the objects of one kind live.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Resource {
+    /// `/api/v1` or `/apis/GROUP/VERSION`.
+    pub root: String,
+    pub plural: String,
+    pub is_namespaced: bool,
+}
+
+impl Resource {
+    /// The path of the objects in a namespace, or of all when there is none.
+    pub fn collection(&self, namespace: Option<&str>) -> String {
+        match namespace.filter(|_| self.is_namespaced) {
+            Some(namespace) => format!("{}/namespaces/{namespace}/{}", self.root, self.plural),
+            None => format!("{}/{}", self.root, self.plural),
+        }
+    }
+
+    /// The path of one object.
+    pub fn object(&self, namespace: &str, name: &str) -> String {
+        format!("{}/{name}", self.collection(Some(namespace)))
+    }
+}
+
+/// Finds resources by kind as a client does, asking once per group and version.
+#[derive(Debug, Default)]
+pub struct Discovery {
+    lists: BTreeMap<String, Value>,
+}
+
+impl Discovery {
+    /// The resource of a kind.
+    pub fn resource(&mut self, bed: &dyn Bed, api_version: &str, kind: &str) -> Result<Resource> {
+        let root =
+            if api_version.contains('/') { format!("/apis/{api_version}") } else { format!("/api/{api_version}") };
+        if !self.lists.contains_key(&root) {
+            let list = bed.send(&Request::get(root.as_str()))?.success(&format!("no API {api_version}"))?;
+            self.lists.insert(root.clone(), list);
+        }
+        let resources = self.lists[&root]["resources"].as_array().map(Vec::as_slice).unwrap_or_default();
+        let is_it = |resource: &&Value| {
+            resource["kind"] == kind && resource["name"].as_str().is_some_and(|name| !name.contains('/'))
+        };
+        match resources.iter().find(is_it) {
+            Some(found) => Ok(Resource {
+                root,
+                plural: found["name"].as_str().unwrap_or_default().to_string(),
+                is_namespaced: found["namespaced"] == true,
+            }),
+            None => {
+                // A CRD may be installed a moment later: ask again then.
+                self.lists.remove(&root);
+                Err(Problem::new(format!("{api_version} has no kind {kind}")))
+            }
+        }
+    }
+}

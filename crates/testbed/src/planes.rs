@@ -1,0 +1,210 @@
+//! Control planes as their users hold them: started together, found again, ended.
+
+use std::io::{BufRead, BufReader, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, Command, Stdio};
+
+use serde_json::json;
+
+use crate::cache::Cache;
+use crate::control::{Answer, Ask, BedInfo, News, Order, PlaneInfo, PlaneSpec, ProgramStatus, Route, ask, line};
+use crate::http::{Client, Request, Response};
+use crate::keys::write_secret;
+use crate::launch::kubeconfig;
+use crate::problem::{Problem, Result};
+use crate::supervisor::{STAY, failure_file, info_file, socket_file};
+
+/// Control planes under one supervisor. Those started here end with this value, or with this process, unless they are
+/// told to [`stay`](Planes::stay).
+#[derive(Debug)]
+pub struct Planes {
+    dir: PathBuf,
+    info: BedInfo,
+    supervisor: Option<(Child, ChildStdin)>,
+}
+
+impl Planes {
+    /// Starts control planes as the bed of this name and waits until they are ready.
+    pub fn start(cache: &Cache, name: &str, planes: Vec<PlaneSpec>, say: &mut dyn FnMut(&str)) -> Result<Planes> {
+        let program = supervisor_program()?;
+        let dir = cache.bed_dir(name);
+        let failed = |error: std::io::Error| Problem::file("run", &program, &error);
+        let mut child = Command::new(&program)
+            .arg("supervise")
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::inherit())
+            .spawn()
+            .map_err(failed)?;
+        let (Some(mut input), Some(output)) = (child.stdin.take(), child.stdout.take()) else {
+            return Err(Problem::new("the supervisor was started without pipes"));
+        };
+        let order = Order { dir: dir.clone(), cache: cache.root().to_path_buf(), planes };
+        writeln!(input, "{}", line(&order)).map_err(failed)?;
+        let info = await_ready(BufReader::new(output), say);
+        match info {
+            Ok(info) => Ok(Planes { dir, info, supervisor: Some((child, input)) }),
+            Err(problem) => {
+                drop(input);
+                let _ = child.wait();
+                Err(problem)
+            }
+        }
+    }
+
+    /// The running bed of this name; `None` when there is none.
+    pub fn find(cache: &Cache, name: &str) -> Result<Option<Planes>> {
+        let dir = cache.bed_dir(name);
+        let Ok(text) = std::fs::read_to_string(info_file(&dir)) else {
+            return Ok(None);
+        };
+        if ask(&socket_file(&dir), &Ask::Status)?.is_none() {
+            return Ok(None);
+        }
+        let info = serde_json::from_str(&text);
+        let info = info.map_err(|error| Problem::new(format!("{} is damaged: {error}", info_file(&dir).display())))?;
+        Ok(Some(Planes { dir, info, supervisor: None }))
+    }
+
+    /// Why the bed of this name ended by itself, when it did.
+    pub fn failure(cache: &Cache, name: &str) -> Option<String> {
+        let dir = cache.bed_dir(name);
+        if let Ok(text) = std::fs::read_to_string(failure_file(&dir)) {
+            return Some(text);
+        }
+        info_file(&dir).exists().then(|| "its supervisor was killed, and all of its programs with it".to_string())
+    }
+
+    /// Lets the control planes outlive this process.
+    pub fn stay(mut self) -> Result<()> {
+        if let Some((_, mut input)) = self.supervisor.take() {
+            let told = writeln!(input, "{STAY}").and_then(|()| input.flush());
+            told.map_err(|error| Problem::new(format!("the supervisor has ended: {error}")))?;
+        }
+        Ok(())
+    }
+
+    /// Ends all programs; when this returns they are gone.
+    pub fn down(mut self) -> Result<()> {
+        let answer = ask(&socket_file(&self.dir), &Ask::Down)?;
+        if let Some((mut child, input)) = self.supervisor.take() {
+            drop(input);
+            let _ = child.wait();
+        }
+        match answer {
+            Some(Answer::Failed(what)) => Err(Problem::new(what)),
+            _ => Ok(()),
+        }
+    }
+
+    /// The programs that run, with their memory.
+    pub fn status(&self) -> Result<Vec<ProgramStatus>> {
+        match ask(&socket_file(&self.dir), &Ask::Status)? {
+            Some(Answer::Status(programs)) => Ok(programs),
+            _ => Err(Problem::new("the bed has ended")),
+        }
+    }
+
+    pub fn len(&self) -> usize {
+        self.info.planes.len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.info.planes.is_empty()
+    }
+
+    pub fn infos(&self) -> &[PlaneInfo] {
+        &self.info.planes
+    }
+
+    /// One control plane, counted from 1.
+    pub fn plane(&self, number: usize) -> Result<Plane> {
+        let info = number.checked_sub(1).and_then(|index| self.info.planes.get(index));
+        let info = info.ok_or_else(|| {
+            Problem::new(format!("there is no control plane {number}, only 1 to {}", self.info.planes.len()))
+        })?;
+        Plane::new(number, info.clone(), socket_file(&self.dir))
+    }
+}
+
+impl Drop for Planes {
+    fn drop(&mut self) {
+        if let Some((mut child, input)) = self.supervisor.take() {
+            drop(input);
+            let _ = child.wait();
+        }
+    }
+}
+
+fn await_ready(output: impl BufRead, say: &mut dyn FnMut(&str)) -> Result<BedInfo> {
+    for text in output.lines().map_while(std::result::Result::ok) {
+        match serde_json::from_str(&text) {
+            Ok(News::Progress(text)) => say(&text),
+            Ok(News::Ready(info)) => return Ok(info),
+            Ok(News::Failed { what }) => return Err(Problem::new(what)),
+            Err(error) => return Err(Problem::new(format!("the supervisor said {text:?}: {error}"))),
+        }
+    }
+    Err(Problem::new("the supervisor was ended while it started the control plane").next("start again"))
+}
+
+/// The `kueue-testbed` binary: this very program, or the one that was built beside it.
+fn supervisor_program() -> Result<PathBuf> {
+    const NAME: &str = "kueue-testbed";
+    let this = std::env::current_exe().map_err(|error| Problem::new(format!("cannot find this program: {error}")))?;
+    if this.file_stem().is_some_and(|stem| stem == NAME) {
+        return Ok(this);
+    }
+    // A test binary lies in `deps`, one folder below.
+    let beside = this.ancestors().skip(1).take(2).map(|dir| dir.join(NAME)).find(|file| file.is_file());
+    beside.ok_or_else(|| {
+        Problem::new(format!("there is no {NAME} beside {}", this.display())).next(format!("cargo build -p {NAME}"))
+    })
+}
+
+/// One running control plane.
+#[derive(Debug, Clone)]
+pub struct Plane {
+    number: usize,
+    info: PlaneInfo,
+    client: Client,
+    control: PathBuf,
+}
+
+impl Plane {
+    fn new(number: usize, info: PlaneInfo, control: PathBuf) -> Result<Plane> {
+        let authority = std::fs::read_to_string(&info.authority);
+        let authority = authority.map_err(|error| Problem::file("read", &info.authority, &error))?;
+        let client = Client::new(info.port, &authority, &info.token)?;
+        Ok(Plane { number, info, client, control })
+    }
+
+    pub fn info(&self) -> &PlaneInfo {
+        &self.info
+    }
+
+    /// Sends a request as administrator.
+    pub fn send(&self, request: &Request) -> Result<Response> {
+        self.client.send(request)
+    }
+
+    /// Sends the API server's calls of a Service to a port on loopback.
+    pub fn route(&self, route: Route) -> Result<()> {
+        match ask(&self.control, &Ask::Route { plane: self.number, route })? {
+            Some(Answer::Done) => Ok(()),
+            Some(Answer::Failed(what)) => Err(Problem::new(what)),
+            Some(Answer::Status(_)) | None => Err(Problem::new("the bed has ended")),
+        }
+    }
+
+    /// Writes a kubeconfig that is a ServiceAccount, with the rights that RBAC gives it and no others.
+    pub fn write_service_account_kubeconfig(&self, namespace: &str, name: &str, file: &Path) -> Result<()> {
+        let path = format!("/api/v1/namespaces/{namespace}/serviceaccounts/{name}/token");
+        let day = json!({"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {"expirationSeconds": 86400}});
+        let doing = format!("no token for ServiceAccount {namespace}/{name}");
+        let answer = self.send(&Request::post(path, day))?.success(&doing)?;
+        let token = answer["status"]["token"].as_str().map(String::from);
+        let token = token.ok_or_else(|| Problem::new(format!("{doing}: the answer has none: {answer}")))?;
+        write_secret(file, &kubeconfig(&self.info.server, &self.info.authority, name, &token))
+    }
+}

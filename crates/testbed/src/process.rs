@@ -1,0 +1,110 @@
+//! One program of the control plane as a child process that cannot outlive its supervisor.
+//!
+//! The supervisor does not start a program directly but itself as `kueue-testbed child PROGRAM …`, which leaves the
+//! terminal's session, asks the kernel to be killed when its parent ends, and becomes the program. This needs no unsafe
+//! code: what a forked child may do before `exec` is restricted, what a fresh process does is not.
+
+use std::ffi::OsString;
+use std::fs::{self, File};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+
+use rustix::process::{Pid, getppid, setsid};
+
+use crate::cache::Cache;
+use crate::problem::{Problem, Result};
+use crate::recipe::Program;
+use crate::toolchain::last_lines;
+
+/// A started program and its log.
+#[derive(Debug)]
+pub struct Process {
+    pub program: Program,
+    pub log: PathBuf,
+    child: Child,
+}
+
+impl Process {
+    /// Starts a program with its output in a log file.
+    pub fn start(cache: &Cache, program: Program, args: &[String], dir: &Path, log: &Path) -> Result<Process> {
+        let failed = |error: std::io::Error| Problem::file("start", &cache.program(program), &error);
+        let output = File::create(log).map_err(|error| Problem::file("create", log, &error))?;
+        let this = std::env::current_exe().map_err(failed)?;
+        let child = Command::new(this)
+            .arg("child")
+            .arg(std::process::id().to_string())
+            .arg(cache.program(program))
+            .args(args)
+            .current_dir(dir)
+            .stdin(Stdio::null())
+            .stdout(output.try_clone().map_err(failed)?)
+            .stderr(output)
+            .spawn()
+            .map_err(failed)?;
+        Ok(Process { program, log: log.to_path_buf(), child })
+    }
+
+    pub fn id(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Says why it is no longer running, when it is not.
+    pub fn check(&mut self) -> Result<()> {
+        match self.child.try_wait() {
+            Ok(None) => Ok(()),
+            Ok(Some(status)) => Err(self.ended(status)),
+            Err(error) => Err(Problem::file("look after", &self.log, &error)),
+        }
+    }
+
+    fn ended(&self, status: ExitStatus) -> Problem {
+        let log = fs::read_to_string(&self.log).unwrap_or_default();
+        let what = format!("{} ended ({status}); the end of its log:\n{}", self.program.name(), last_lines(&log, 8));
+        let problem = Problem::new(what);
+        if log.contains("address already in use") {
+            problem.next("another program took one of its ports meanwhile; start again, other ports will be chosen")
+        } else if log.contains("no space left on device") {
+            problem.next(crate::problem::FREE_SPACE)
+        } else {
+            problem.next(format!("its whole log is {}; `cargo xtask testbed up` starts afresh", self.log.display()))
+        }
+    }
+
+    /// Kills it and waits until it is gone. The data is thrown away, and on a gentle signal the API server would wait
+    /// for its open watches, more than a minute with controllers attached.
+    pub fn kill(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+
+    /// Resident memory in kilobytes, where the kernel tells.
+    pub fn memory_kb(&self) -> Option<u64> {
+        let status = fs::read_to_string(format!("/proc/{}/status", self.id())).ok()?;
+        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
+        line.trim().trim_end_matches(" kB").parse().ok()
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}
+
+/// Becomes `program`, tied to the life of `parent`. Returns only when that failed.
+pub fn become_child(parent: u32, program: &OsString, args: &[OsString]) -> Problem {
+    // A session of its own: a signal to the caller's group must not take etcd away, or the API server hangs in every
+    // request for a minute instead of failing. It fails only for a group leader, which has what it needs already.
+    let _ = setsid();
+    #[cfg(target_os = "linux")]
+    if let Err(error) = rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL)) {
+        return Problem::new(format!("cannot be tied to the supervisor's life: {error}"));
+    }
+    // The parent may have ended before the kernel was asked.
+    if getppid().map(Pid::as_raw_nonzero).map(|pid| pid.get().unsigned_abs()) != Some(parent) {
+        return Problem::new("the supervisor has ended");
+    }
+    let error = Command::new(program).args(args).exec();
+    Problem::file("run", Path::new(program), &error)
+}

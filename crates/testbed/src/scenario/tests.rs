@@ -1,0 +1,157 @@
+//! Scenarios on a pretend bed: what they say when things go right and wrong.
+
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
+
+use expect_test::{Expect, expect};
+
+use super::*;
+use crate::http::Response;
+
+/// A bed with one kind, whose objects become ready two seconds after they were applied.
+#[derive(Default)]
+struct PretendBed {
+    objects: RefCell<BTreeMap<String, (Value, Duration)>>,
+    now: Cell<Duration>,
+}
+
+impl Bed for PretendBed {
+    fn send(&self, request: &Request) -> Result<Response> {
+        let path = request.path.split('?').next().unwrap_or_default().to_string();
+        let mut objects = self.objects.borrow_mut();
+        let body = match (request.method, path.as_str()) {
+            ("GET", "/api/v1") => Some(json!({"resources": [
+                {"kind": "Pod", "name": "pods/status", "namespaced": true},
+                {"kind": "Pod", "name": "pods", "namespaced": true},
+                {"kind": "Namespace", "name": "namespaces", "namespaced": false},
+            ]})),
+            ("GET", list) if list.ends_with("/pods") => {
+                let items: Vec<&Value> = objects.range(path.clone()..).map(|(_, (object, _))| object).collect();
+                Some(json!({"items": items}))
+            }
+            ("GET", _) => objects.get(&path).map(|(object, since)| {
+                let mut object = object.clone();
+                object["status"] = json!({"ready": self.now.get() >= *since + Duration::from_secs(2)});
+                object
+            }),
+            ("PATCH", _) => {
+                let body = request.body.clone().unwrap_or_default();
+                objects.insert(path, (body.clone(), self.now.get()));
+                Some(body)
+            }
+            _ => objects.remove(&path).map(|(object, _)| object),
+        };
+        let status = if body.is_some() { 200 } else { 404 };
+        Ok(Response { status, body: body.unwrap_or_else(|| json!({"message": "not found"})) })
+    }
+
+    fn pass(&self, duration: Duration) {
+        self.now.set(self.now.get() + duration);
+    }
+}
+
+fn check(steps: &str, expected: &Expect) {
+    let bed = PretendBed::default();
+    let text = format!("about: a test\nsteps:\n{steps}");
+    let result = Scenario::parse(&text, "demo").and_then(|scenario| scenario.run(&bed, "demo"));
+    let told = match result {
+        Ok(()) => format!("passed after {:?}\n", bed.now.get()),
+        Err(problem) => format!("{problem}\n"),
+    };
+    expected.assert_eq(&told);
+    assert!(bed.objects.borrow().is_empty(), "left behind: {:?}", bed.objects.borrow());
+}
+
+#[test]
+fn an_expectation_is_awaited_no_longer_than_needed() {
+    let steps = "
+- apply: {apiVersion: v1, kind: Pod, metadata: {name: a}}
+- expect: {apiVersion: v1, kind: Pod, name: a, matches: {status: {ready: true}}, within: 1m}
+- delete: {apiVersion: v1, kind: Pod, name: a}
+- expect: {apiVersion: v1, kind: Pod, name: a, absent: true}";
+    check(
+        steps,
+        &expect![[r#"
+        passed after 2s
+    "#]],
+    );
+}
+
+#[test]
+fn what_never_comes_true_is_told_with_the_first_difference() {
+    let steps = "
+- apply: {apiVersion: v1, kind: Pod, metadata: {name: a}}
+- expect: {apiVersion: v1, kind: Pod, name: a, matches: {status: {ready: true}}, within: 500ms}";
+    check(
+        steps,
+        &expect![[r#"
+        step 2: Pod /api/v1/namespaces/demo/pods/a: not within 500ms: .status.ready: expected true, found false
+    "#]],
+    );
+}
+
+#[test]
+fn what_does_not_stay_true_is_told() {
+    let steps = "
+- apply: {apiVersion: v1, kind: Pod, metadata: {name: a}}
+- expect: {apiVersion: v1, kind: Pod, name: a, matches: {status: {ready: false}}, stays: 5s}";
+    check(
+        steps,
+        &expect![[r#"
+        step 2: Pod /api/v1/namespaces/demo/pods/a: true at first, no longer 2s later: .status.ready: expected false, found true
+    "#]],
+    );
+}
+
+#[test]
+fn a_selector_counts_objects() {
+    let steps = "
+- apply: {apiVersion: v1, kind: Pod, metadata: {name: a-$ns}}
+- expect: {apiVersion: v1, kind: Pod, selector: app in (a), count: 2, within: 100ms}";
+    check(
+        steps,
+        &expect![[r#"
+        step 2: Pod /api/v1/namespaces/demo/pods?labelSelector=app%20in%20%28a%29: not within 100ms: expected 2, found 1
+    "#]],
+    );
+}
+
+#[test]
+fn lists_match_when_every_expected_element_is_found() {
+    let steps = "
+- apply: {apiVersion: v1, kind: Pod, metadata: {name: a}, conditions: [{type: A, status: 'True'}, {type: B, status: 'False'}]}
+- expect: {apiVersion: v1, kind: Pod, name: a, matches: {conditions: [{type: B}], missing: null}}
+- expect: {apiVersion: v1, kind: Pod, name: a, matches: {conditions: [{type: B, status: 'True'}]}, within: 0s}";
+    check(
+        steps,
+        &expect![[r#"
+        step 3: Pod /api/v1/namespaces/demo/pods/a: not within 0ns: .conditions[0]: expected {"status":"True","type":"B"} among [{"status":"True","type":"A"},{"status":"False","type":"B"}]
+    "#]],
+    );
+}
+
+#[test]
+fn mistakes_in_a_scenario_are_told() {
+    check(
+        "- expect: {apiVersion: v1, kind: Pod}",
+        &expect![[r#"
+        step 1: an expectation has either a name or a selector
+    "#]],
+    );
+    check(
+        "- apply: {kind: Pod}",
+        &expect![[r#"
+        step 1: an applied object needs apiVersion
+    "#]],
+    );
+    check(
+        "- delete: {apiVersion: v1, kind: Node, name: a}",
+        &expect![[r#"
+        step 1: v1 has no kind Node
+    "#]],
+    );
+    for text in ["- pass: soon", "- pass: 99999999999s", "- dance: 3s", "- expect: {nam: a}"] {
+        let problem = Scenario::parse(&format!("about: x\nsteps: [{}]", &text[2..]), "demo").unwrap_err();
+        assert!(problem.to_string().starts_with("the scenario cannot be read"), "{text}");
+    }
+}
