@@ -4,12 +4,15 @@
 
 mod conformance;
 mod datasets;
+mod exchanges;
 mod floors;
 mod fuzz;
 mod generated;
 mod program;
 mod test;
+mod testbed;
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -46,6 +49,19 @@ enum Command {
         raise_floors: bool,
         #[command(flatten)]
         report: Report,
+    },
+    /// The recorded exchanges with a real API server, against a server of ours.
+    Exchanges {
+        #[command(flatten)]
+        wanted: exchanges::Exchanges,
+        #[command(flatten)]
+        report: Report,
+    },
+    /// The real control plane on this machine: `up`, `down`, `status`, `exec -- CMD` (`--help` after any of them).
+    #[command(disable_help_flag = true)]
+    Testbed {
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "COMMAND")]
+        args: Vec<OsString>,
     },
     /// Mutated input against every parser, from a seed: never a panic, never a hang, nothing lost.
     Fuzz {
@@ -86,6 +102,8 @@ fn main() -> ExitCode {
         Command::Conformance { corpus, only, raise_floors, report } => {
             conformance::run(corpus, only.as_deref(), raise_floors, report.file.as_deref())
         }
+        Command::Exchanges { wanted, report } => exchanges::run(wanted, report.file.as_deref()),
+        Command::Testbed { args } => testbed::run(&args),
         Command::Fuzz { seconds, seed, target } => fuzz::run(seconds, seed, target.as_deref()),
         Command::Manifests { check } => generated::manifests(check),
         Command::Codegen { check } => generated::documentation(check),

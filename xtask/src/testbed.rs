@@ -1,0 +1,23 @@
+//! `cargo xtask testbed`: the real control plane. All the work is done by the program `kueue-testbed`.
+
+use std::ffi::OsString;
+use std::process::Command;
+
+use anyhow::Result;
+
+use crate::program;
+
+/// `kueue-testbed` with its arguments still to be added.
+pub fn testbed() -> Command {
+    let manifest = program::root().join("Cargo.toml");
+    let mut command = program::cargo(["run", "--quiet", "--package", "kueue-testbed", "--manifest-path"]);
+    command.arg(manifest).arg("--");
+    command
+}
+
+/// Passes the rest of the command line on, to run where the person stands: `exec` takes files relative to there.
+pub fn run(args: &[OsString]) -> Result<()> {
+    let mut command = testbed();
+    command.args(args).current_dir(std::env::current_dir()?);
+    program::run(command)
+}
