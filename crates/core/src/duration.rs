@@ -45,10 +45,6 @@ impl Duration {
     pub const fn nanos(self) -> i64 {
         self.0
     }
-
-    pub const fn is_negative(self) -> bool {
-        self.0 < 0
-    }
 }
 
 /// Text that is not a duration, in Go's words.
