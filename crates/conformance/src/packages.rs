@@ -1,5 +1,7 @@
 //! One module per corpus package; each lists its runners by test function.
 
+mod apis_config_v1beta1;
+mod apis_config_v1beta2;
 mod pkg_features;
 mod pkg_resources;
 mod pkg_util_csv;
@@ -17,6 +19,8 @@ pub type Runners = &'static [(&'static str, Run)];
 
 /// Every covered package, in alphabetical order.
 pub const PACKAGES: &[(&str, Runners)] = &[
+    ("apis-config-v1beta1", apis_config_v1beta1::RUNNERS),
+    ("apis-config-v1beta2", apis_config_v1beta2::RUNNERS),
     ("pkg-features", pkg_features::RUNNERS),
     ("pkg-resources", pkg_resources::RUNNERS),
     ("pkg-util-csv", pkg_util_csv::RUNNERS),
