@@ -11,6 +11,8 @@ mod print;
 mod wire;
 
 #[cfg(test)]
+mod properties;
+#[cfg(test)]
 mod tests;
 
 use std::cmp::Ordering;
