@@ -9,18 +9,27 @@
 mod view;
 
 mod affinity;
+mod limit_range;
 mod pod;
+mod priority_class;
 mod requests;
 mod taint;
+
+pub use kueue_core::resource_list::ResourceList;
 
 pub use affinity::{
     Affinity, NodeAffinity, NodeSelector, NodeSelectorRequirement, NodeSelectorTerm, PreferredSchedulingTerm,
 };
+pub use limit_range::{LimitRange, LimitRangeItem, LimitRangeSpec};
 pub use pod::{
-    ClaimUse, Container, PodResourceClaim, PodSchedulingGate, PodSpec, PodTemplateSpec, ResourceList,
-    ResourceRequirements, TemplateMeta,
+    ClaimUse, Container, PodResourceClaim, PodSchedulingGate, PodSpec, PodTemplateSpec, ResourceRequirements,
+    TemplateMeta,
 };
+pub use priority_class::PriorityClass;
 pub use taint::{Taint, Toleration, has_taint_key};
+
+const GROUP: &str = "";
+const VERSION: &str = "v1";
 
 #[cfg(test)]
 mod tests;

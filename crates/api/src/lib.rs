@@ -1,7 +1,18 @@
 //! Wire types of every group and version, with conversion, defaulting and validation as pure functions.
 
-pub mod config;
+pub mod wire;
+
+pub mod meta;
+
 pub mod core_v1;
 pub mod kueue;
-pub mod meta;
-pub mod wire;
+
+pub mod lookup;
+
+pub mod importer;
+pub mod limit_range;
+pub mod pod_set_info;
+pub mod pod_sets;
+pub mod priority;
+
+pub mod config;

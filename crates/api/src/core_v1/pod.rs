@@ -2,13 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use kueue_core::quantity::Quantity;
+use kueue_core::resource_list::ResourceList;
 
 use super::affinity::Affinity;
 use super::taint::Toleration;
-
-/// Quantities by resource name.
-pub type ResourceList = BTreeMap<String, Quantity>;
 
 view! {
     /// What every pod of a pod set is made from.

@@ -1,6 +1,9 @@
 //! What a pod asks for as a whole.
 
-use super::pod::{Container, PodSpec, ResourceList};
+use kueue_core::resource::{CPU, MEMORY};
+use kueue_core::resource_list::{Keep, ResourceList, merge};
+
+use super::pod::{Container, PodSpec};
 
 impl PodSpec {
     /// The requests that a scheduler counts: the greater of what the running containers sum up to and what any moment of
@@ -8,23 +11,23 @@ impl PodSpec {
     pub fn requests(&self) -> ResourceList {
         let mut running = ResourceList::new();
         for container in &self.containers {
-            add(&mut running, &container.resources.requests);
+            merge(&mut running, &container.resources.requests, Keep::Sum);
         }
         // A sidecar is an init container that stays: it adds to everything after it.
         let mut sidecars = ResourceList::new();
         let mut starting = ResourceList::new();
         for container in &self.init_containers {
             let mut moment = sidecars.clone();
-            add(&mut moment, &container.resources.requests);
+            merge(&mut moment, &container.resources.requests, Keep::Sum);
             if container.is_sidecar() {
-                add(&mut running, &container.resources.requests);
+                merge(&mut running, &container.resources.requests, Keep::Sum);
                 sidecars.clone_from(&moment);
             }
-            raise(&mut starting, &moment);
+            merge(&mut starting, &moment, Keep::Larger);
         }
-        raise(&mut running, &starting);
+        merge(&mut running, &starting, Keep::Larger);
         self.apply_pod_level(&mut running);
-        add(&mut running, &self.overhead);
+        merge(&mut running, &self.overhead, Keep::Sum);
         running
     }
 
@@ -44,23 +47,7 @@ impl Container {
 }
 
 fn is_pod_level(resource: &str) -> bool {
-    resource == "cpu" || resource == "memory" || resource.starts_with("hugepages-")
-}
-
-fn add(total: &mut ResourceList, more: &ResourceList) {
-    for (name, quantity) in more {
-        *total.entry(name.clone()).or_default() += quantity;
-    }
-}
-
-fn raise(total: &mut ResourceList, least: &ResourceList) {
-    for (name, quantity) in least {
-        match total.get_mut(name) {
-            Some(held) if *held >= *quantity => {}
-            Some(held) => held.clone_from(quantity),
-            None => drop(total.insert(name.clone(), quantity.clone())),
-        }
-    }
+    resource == CPU || resource == MEMORY || resource.starts_with("hugepages-")
 }
 
 #[cfg(test)]

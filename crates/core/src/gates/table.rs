@@ -111,7 +111,7 @@ gates! {
     /// Lets the configuration switch waiting for ready pods off, which is otherwise always on.
     DisableWaitForPodsReady { "0.19": alpha, off }, unread;
     /// Lets a running job grow and shrink: a larger workload takes over from the one before.
-    ElasticJobsViaWorkloadSlices { "0.13": alpha, off; "0.18": beta, on }, unread;
+    ElasticJobsViaWorkloadSlices { "0.13": alpha, off; "0.18": beta, on };
     /// Lets jobs that are placed by topology grow and shrink too.
     ElasticJobsViaWorkloadSlicesWithTAS { "0.17": alpha, off }
         needs [ElasticJobsViaWorkloadSlices, TopologyAwareScheduling], unread;
@@ -175,7 +175,7 @@ gates! {
     /// Looks first at workloads that wait for their own victims to leave.
     PrioritizePreemptorWorkloads { "0.20": alpha, off }, unread;
     /// Adds the annotation `kueue.x-k8s.io/priority-boost` to the priority of a workload.
-    PriorityBoost { "0.17": alpha, off }, unread;
+    PriorityBoost { "0.17": alpha, off };
     /// Orders the heads of a cycle by priority before age.
     PrioritySortingWithinCohort { "0.6": beta, on }, unread;
     /// Lets the configuration choose what is done with resources that no quota covers.
@@ -238,7 +238,7 @@ gates! {
     /// Honours the TLS settings of the configuration.
     TLSOptions { "0.16": beta, on; "0.20": ga, on, locked }, unread;
     /// Places the pods of a job close together: on the same rack, block or whatever the levels are.
-    TopologyAwareScheduling { "0.9": alpha, off; "0.14": beta, on }, unread;
+    TopologyAwareScheduling { "0.9": alpha, off; "0.14": beta, on };
     /// Writes down that a new workload is neither reserved nor admitted at the first look.
     UnadmittedWorkloadsExplicitStatus { "0.19": beta, off } needs [UnadmittedWorkloadsObservability], unread;
     /// Says more precisely why a workload is not admitted, in conditions and metrics.

@@ -1,0 +1,96 @@
+//! Questions about the pod sets of a workload.
+
+use crate::core_v1::PodSpec;
+use crate::kueue::v1beta2::PodSet;
+
+/// Whether tolerations count when pod sets are compared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Tolerations {
+    Compare,
+    /// A running job has been given those of its flavors.
+    Ignore,
+}
+
+/// The pod set of that name.
+pub fn find<'p>(pod_sets: &'p [PodSet], name: &str) -> Option<&'p PodSet> {
+    pod_sets.iter().find(|pod_set| pod_set.name == name)
+}
+
+/// Whether a workload with pod sets `a` still fits a job that has `b` now: one by one the same counts and the same
+/// containers. Names, node selectors and all that admission changes do not count.
+pub fn are_equivalent(a: &[PodSet], b: &[PodSet], tolerations: Tolerations) -> bool {
+    a.len() == b.len() && a.iter().zip(b).all(|(a, b)| is_equivalent(a, b, tolerations))
+}
+
+fn is_equivalent(a: &PodSet, b: &PodSet, tolerations: Tolerations) -> bool {
+    // A minimum of -1 is none; the schema allows no other negative one.
+    let min_count = |pod_set: &PodSet| pod_set.min_count.unwrap_or(-1);
+    a.count == b.count && min_count(a) == min_count(b) && is_same_pod(&a.template.spec, &b.template.spec, tolerations)
+}
+
+fn is_same_pod(a: &PodSpec, b: &PodSpec, tolerations: Tolerations) -> bool {
+    (tolerations == Tolerations::Ignore || a.tolerations == b.tolerations)
+        && a.init_containers == b.init_containers
+        && a.containers == b.containers
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn pod_set(patch: Value) -> PodSet {
+        let mut pod_set = json!({"name": "main", "count": 2, "template": {"spec": {"containers": [
+            {"name": "c", "image": "i", "resources": {"requests": {"cpu": "1"}}}]}}});
+        merge(&mut pod_set, patch);
+        serde_json::from_value(pod_set).unwrap()
+    }
+
+    fn merge(target: &mut Value, patch: Value) {
+        match (target, patch) {
+            (Value::Object(target), Value::Object(patch)) => {
+                for (key, value) in patch {
+                    merge(target.entry(key).or_insert(Value::Null), value);
+                }
+            }
+            (target, patch) => *target = patch,
+        }
+    }
+
+    fn equivalent(patch: Value, tolerations: Tolerations) -> bool {
+        are_equivalent(&[pod_set(json!({}))], &[pod_set(patch)], tolerations)
+    }
+
+    #[test]
+    fn what_admission_changes_does_not_count() {
+        for patch in [
+            json!({"name": "other"}),
+            json!({"template": {"metadata": {"labels": {"a": "b"}}}}),
+            json!({"template": {"spec": {"nodeSelector": {"a": "b"}}}}),
+            json!({"template": {"spec": {"containers": [
+                {"name": "c", "image": "i", "env": [], "resources": {"limits": {}, "requests": {"cpu": "1000m"}}}]}}}),
+        ] {
+            assert!(equivalent(patch.clone(), Tolerations::Compare), "{patch}");
+        }
+    }
+
+    #[test]
+    fn counts_and_containers_do() {
+        for patch in [
+            json!({"count": 3}),
+            json!({"minCount": 1}),
+            json!({"template": {"spec": {"tolerations": [{"key": "a"}]}}}),
+            json!({"template": {"spec": {"initContainers": [{"name": "c"}]}}}),
+            json!({"template": {"spec": {"containers": [{"name": "c", "image": "other"}]}}}),
+        ] {
+            assert!(!equivalent(patch.clone(), Tolerations::Compare), "{patch}");
+        }
+        assert!(!are_equivalent(&[], &[pod_set(json!({}))], Tolerations::Compare));
+    }
+
+    #[test]
+    fn tolerations_of_a_running_job_are_ignored() {
+        assert!(equivalent(json!({"template": {"spec": {"tolerations": [{"key": "a"}]}}}), Tolerations::Ignore));
+    }
+}
