@@ -15,4 +15,6 @@ pub mod pod_set_info;
 pub mod pod_sets;
 pub mod priority;
 
+pub mod validation;
+
 pub mod config;

@@ -97,13 +97,13 @@ gates! {
     /// Orders the LocalQueues of one ClusterQueue by what they used lately, least first.
     AdmissionFairSharing { "0.12": alpha, off; "0.15": beta, on }, unread;
     /// Keeps a workload out of its queue while the annotation `kueue.x-k8s.io/admission-gated-by` names a gate.
-    AdmissionGatedBy { "0.17": alpha, off; "0.19": beta, on }, unread;
+    AdmissionGatedBy { "0.17": alpha, off; "0.19": beta, on };
     /// Labels the pods of admitted jobs with their LocalQueue and ClusterQueue.
     AssignQueueLabelsForPods { "0.17": beta, on }, unread;
     /// Deletes the ProvisioningRequests of a workload that is evicted.
     CleanupProvisioningRequestsOnEviction { "0.19": beta, on }, unread;
     /// Tries several flavors for one job at the same time, each as a workload of its own.
-    ConcurrentAdmission { "0.18": alpha, off }, unread;
+    ConcurrentAdmission { "0.18": alpha, off };
     /// Adds labels of the administrator's choice to the metrics.
     CustomMetricLabels { "0.17": alpha, off }, unread;
     /// Keeps the workload of a deleted fault-tolerant RayService until its Redis has been cleaned.
@@ -185,7 +185,7 @@ gates! {
     /// Looks for other victims when an earlier workload of the cycle has taken the first choice.
     RecomputeAssignmentUponPreemptionTargetsOverlap { "0.20": beta, on }, unread;
     /// Refuses a ClusterQueue whose check strategy names flavors that it does not have.
-    RejectUpdatesToCQWithInvalidOnFlavors { "0.18": alpha, off }, unread;
+    RejectUpdatesToCQWithInvalidOnFlavors { "0.18": alpha, off };
     /// Removes finalizers only from the version of the object that was looked at.
     RemoveFinalizersWithStrictPatch { "0.17": beta, on }, unread;
     /// Asks plugins of the kube-scheduler whether a pod fits on a node.
@@ -234,7 +234,7 @@ gates! {
     /// Lets preferred node affinity choose among the domains that fit.
     TASRespectNodeAffinityPreferred { "0.18": alpha, off } needs [TopologyAwareScheduling], unread;
     /// Refuses workloads with a slice size below one.
-    TASValidateWorkloadSliceSize { "0.20": beta, on }, unread;
+    TASValidateWorkloadSliceSize { "0.20": beta, on };
     /// Honours the TLS settings of the configuration.
     TLSOptions { "0.16": beta, on; "0.20": ga, on, locked }, unread;
     /// Places the pods of a job close together: on the same rack, block or whatever the levels are.
@@ -256,7 +256,7 @@ gates! {
     /// Writes workload status with merge patches instead of server-side apply.
     WorkloadRequestUseMergePatch { "0.14": alpha, off }, unread;
     /// Refuses workloads with negative requests or limits.
-    WorkloadValidateResourcesAreNonNegative { "0.20": beta, on }, unread;
+    WorkloadValidateResourcesAreNonNegative { "0.20": beta, on };
     /// Refuses workloads with malformed labels or annotations in their pod templates.
-    WorkloadValidationForPodSetMetadata { "0.20": beta, on }, unread;
+    WorkloadValidationForPodSetMetadata { "0.20": beta, on };
 }
