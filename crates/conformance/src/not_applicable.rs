@@ -2,6 +2,7 @@
 
 /// `package/test` and why there is nothing to compare.
 pub const NOT_APPLICABLE: &[(&str, &str)] = &[
+    ("pkg-podset/TestAddOrUpdateLabel", "adds an entry to a map, with Go's nil maps in mind"),
     ("pkg-resources/TestLazyRequests", "when Go copies a map before writing to it; the operations are code, not data"),
     ("pkg-resources/TestSliceRequests_Clone", "copying a value, which the language does for us"),
     ("pkg-util-cmp/TestCompareBool", "orders two booleans for a sort; what is sorted so is tested where it shows"),

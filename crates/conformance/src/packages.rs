@@ -2,12 +2,22 @@
 
 mod apis_config_v1beta1;
 mod apis_config_v1beta2;
+mod cmd_importer_mapping;
+mod field_errors;
 mod pkg_features;
+mod pkg_podset;
 mod pkg_resources;
 mod pkg_util_csv;
+mod pkg_util_equality;
+mod pkg_util_limitrange;
 mod pkg_util_math;
+mod pkg_util_podset;
+mod pkg_util_priority;
 mod pkg_util_resource;
+mod pkg_util_taints;
+mod pkg_util_tolerations;
 mod pkg_util_wait;
+mod pkg_webhooks;
 
 use crate::corpus::{Case, Failure};
 
@@ -21,12 +31,21 @@ pub type Runners = &'static [(&'static str, Run)];
 pub const PACKAGES: &[(&str, Runners)] = &[
     ("apis-config-v1beta1", apis_config_v1beta1::RUNNERS),
     ("apis-config-v1beta2", apis_config_v1beta2::RUNNERS),
+    ("cmd-importer-mapping", cmd_importer_mapping::RUNNERS),
     ("pkg-features", pkg_features::RUNNERS),
+    ("pkg-podset", pkg_podset::RUNNERS),
     ("pkg-resources", pkg_resources::RUNNERS),
     ("pkg-util-csv", pkg_util_csv::RUNNERS),
+    ("pkg-util-equality", pkg_util_equality::RUNNERS),
+    ("pkg-util-limitrange", pkg_util_limitrange::RUNNERS),
     ("pkg-util-math", pkg_util_math::RUNNERS),
+    ("pkg-util-podset", pkg_util_podset::RUNNERS),
+    ("pkg-util-priority", pkg_util_priority::RUNNERS),
     ("pkg-util-resource", pkg_util_resource::RUNNERS),
+    ("pkg-util-taints", pkg_util_taints::RUNNERS),
+    ("pkg-util-tolerations", pkg_util_tolerations::RUNNERS),
     ("pkg-util-wait", pkg_util_wait::RUNNERS),
+    ("pkg-webhooks", pkg_webhooks::RUNNERS),
 ];
 
 /// The runner of a test function, if there is one.
