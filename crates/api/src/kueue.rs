@@ -2,8 +2,14 @@
 //!
 //! [`v1beta2`] is what is stored and what all other code works with. The older versions define only what differs.
 
-pub mod names;
+pub mod v1alpha1;
+pub mod v1beta1;
 pub mod v1beta2;
+
+pub mod conversion;
+pub mod kinds;
+pub mod names;
+pub mod topology_assignment;
 
 /// The API group of every kind here.
 pub const GROUP: &str = "kueue.x-k8s.io";

@@ -201,7 +201,7 @@ gates! {
     /// Manages SparkApplications.
     SparkApplicationIntegration { "0.17": alpha, off }, unread;
     /// Writes placements shorter by what host names have in common.
-    TASAssignmentsEncodingByHostnamePrefix { "0.19": beta, on }, unread;
+    TASAssignmentsEncodingByHostnamePrefix { "0.19": beta, on };
     /// Spreads the pods evenly over as few domains as possible.
     TASBalancedPlacement { "0.15": alpha, off } needs [TopologyAwareScheduling], unread;
     /// Remembers within a cycle which nodes a pod template matches.

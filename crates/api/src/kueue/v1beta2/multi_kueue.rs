@@ -37,7 +37,7 @@ object! {
     /// A worker cluster.
     pub struct MultiKueueCluster in GROUP/VERSION/"multikueueclusters", namespaced: false {
         /// How to reach it.
-        pub spec: MultiKueueClusterSpec,
+        pub spec?: MultiKueueClusterSpec,
         /// Whether it can be reached.
         pub status?: MultiKueueClusterStatus,
     }
