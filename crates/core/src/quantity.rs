@@ -140,7 +140,7 @@ impl Quantity {
         exact.and_then(|value| value.try_into().ok()).unwrap_or(clamped)
     }
 
-    /// The nearest `f64` as Go computes it: the mantissa times a power of ten, each rounded. Infinite when too large.
+    /// The `f64` that Go computes: the mantissa times a power of ten, each rounded. Infinite when too large.
     pub fn as_f64(&self) -> f64 {
         let (mantissa, scale) = match self.big() {
             Some(decimal) => (decimal.mantissa_as_f64(), decimal.scale()),

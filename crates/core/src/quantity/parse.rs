@@ -95,7 +95,7 @@ impl<'a> Parts<'a> {
         let digits = i32::try_from(self.digit_count()).ok()?;
         match suffix.format {
             Format::BinarySi => {
-                let fits = self.fraction.is_empty() && digits + suffix.exponent * 3 / 10 <= 14;
+                let fits = self.fraction.is_empty() && digits <= 14 - suffix.exponent * 3 / 10;
                 fits.then(|| (self.digits_as_i64() << suffix.exponent, 0))
             }
             Format::DecimalSi | Format::DecimalExponent => {
@@ -133,17 +133,15 @@ impl<'a> Parts<'a> {
         if !self.has_digits {
             return Err(ParseQuantityError::Number);
         }
-        let magnitude = self.small_in_nano(suffix).unwrap_or_else(|| self.any_in_nano(suffix));
-        let mut quantity = if self.negative { -&magnitude } else { magnitude.clone() };
+        let mut magnitude = self.small_in_nano(suffix).unwrap_or_else(|| self.any_in_nano(suffix));
         if suffix.format == Format::BinarySi {
-            let largest = Quantity::from_units(i64::MAX);
-            if magnitude > largest {
-                quantity = if self.negative { -&largest } else { largest };
+            if magnitude > Quantity::from_units(i64::MAX) {
+                magnitude = Quantity::small(i64::MAX.into(), 0, Format::BinarySi);
+            } else if !magnitude.is_zero() && magnitude < Quantity::from_units(1) {
+                magnitude.format = Format::DecimalSi;
             }
-            let is_fraction = !magnitude.is_zero() && magnitude < Quantity::from_units(1);
-            quantity.format = if is_fraction { Format::DecimalSi } else { Format::BinarySi };
         }
-        Ok(quantity)
+        Ok(if self.negative { -&magnitude } else { magnitude })
     }
 
     /// The common case of [`Self::any_in_nano`], without allocating.

@@ -1,6 +1,6 @@
 //! The canonical form: no fraction, the largest suffix that leaves a whole number, nothing lost.
 
-use std::fmt::{self, Write};
+use std::fmt;
 
 use super::decimal::Decimal;
 use super::{Format, Quantity, Rare, power_of_ten};
@@ -11,14 +11,10 @@ const BINARY_SUFFIXES: [&str; 7] = ["", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei"];
 impl fmt::Display for Quantity {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.rare.as_deref() {
-            Some(Rare::Written(text)) => f.pad(text),
+            Some(Rare::Written(text)) => f.write_str(text),
             Some(Rare::Big(decimal)) => print_big(decimal.clone(), self.format, f),
             None => match canonical(self.mantissa, self.scale, self.format) {
-                Some((mantissa, suffix)) => {
-                    let mut text = Text::default();
-                    write!(text, "{mantissa}{suffix}")?;
-                    f.pad(text.as_str())
-                }
+                Some((mantissa, suffix)) => write!(f, "{mantissa}{suffix}"),
                 None => print_big(self.to_decimal(), self.format, f),
             },
         }
@@ -30,40 +26,35 @@ fn canonical(mantissa: i128, scale: i32, format: Format) -> Option<(i128, Suffix
     if mantissa == 0 {
         return Some((0, Suffix::Name("")));
     }
-    if format == Format::BinarySi {
-        let (unscaled, zeros) = strip_zeros(mantissa);
-        let whole_scale = i64::from(scale) + i64::from(zeros);
-        if let Ok(exponent) = u32::try_from(whole_scale) {
-            let whole = power_of_ten(exponent).and_then(|power| unscaled.checked_mul(power))?;
-            if whole.unsigned_abs() >= 1024 {
-                return Some(strip_kibi(whole));
-            }
-        }
-    }
     let (mantissa, zeros) = strip_zeros(mantissa);
     let exponent = i64::from(scale) + i64::from(zeros);
+    if format == Format::BinarySi
+        && let Ok(power) = u32::try_from(exponent)
+    {
+        let whole = mantissa.checked_mul(power_of_ten(power)?)?;
+        if whole.unsigned_abs() >= 1024 {
+            return Some(strip_kibi(whole));
+        }
+    }
     let shift = exponent.rem_euclid(3);
     let mantissa = mantissa.checked_mul([1, 10, 100][shift as usize])?;
     Some((mantissa, Suffix::decimal(exponent - shift, format)))
 }
 
-/// Moves factors of ten out of the mantissa and counts them.
-fn strip_zeros(mantissa: i128) -> (i128, u32) {
-    // Division is several times faster on 64 bits, and nearly every mantissa fits.
-    if let Ok(mut mantissa) = i64::try_from(mantissa) {
-        let mut zeros = 0;
-        while mantissa % 10 == 0 {
-            mantissa /= 10;
-            zeros += 1;
-        }
-        return (mantissa.into(), zeros);
+/// Moves factors of ten out of the mantissa, which is not zero, and counts them.
+fn strip_zeros(mut mantissa: i128) -> (i128, u32) {
+    let mut zeros = 0;
+    while i64::try_from(mantissa).is_err() && mantissa % 10 == 0 {
+        mantissa /= 10;
+        zeros += 1;
     }
-    let (mut mantissa, mut zeros) = (mantissa, 0);
+    // Division is several times faster on 64 bits, and nearly every mantissa fits.
+    let Ok(mut mantissa) = i64::try_from(mantissa) else { return (mantissa, zeros) };
     while mantissa % 10 == 0 {
         mantissa /= 10;
         zeros += 1;
     }
-    (mantissa, zeros)
+    (mantissa.into(), zeros)
 }
 
 fn strip_kibi(mut whole: i128) -> (i128, Suffix) {
@@ -103,7 +94,7 @@ impl Suffix {
     fn decimal(exponent: i64, format: Format) -> Self {
         let name = usize::try_from(exponent / 3 + 3).ok().and_then(|index| DECIMAL_SUFFIXES.get(index));
         match (format, name) {
-            (_, _) if exponent == 0 => Self::Name(""),
+            _ if exponent == 0 => Self::Name(""),
             (Format::DecimalSi | Format::BinarySi, Some(name)) => Self::Name(name),
             _ => Self::Exponent(exponent),
         }
@@ -116,32 +107,5 @@ impl fmt::Display for Suffix {
             Self::Name(name) => f.write_str(name),
             Self::Exponent(exponent) => write!(f, "e{exponent}"),
         }
-    }
-}
-
-/// Room for a sign, 39 digits and an exponent, so that padding works without a `String`.
-struct Text {
-    bytes: [u8; 64],
-    length: usize,
-}
-
-impl Default for Text {
-    fn default() -> Self {
-        Self { bytes: [0; 64], length: 0 }
-    }
-}
-
-impl Text {
-    fn as_str(&self) -> &str {
-        str::from_utf8(&self.bytes[..self.length]).unwrap_or_default()
-    }
-}
-
-impl Write for Text {
-    fn write_str(&mut self, text: &str) -> fmt::Result {
-        let end = self.length + text.len();
-        self.bytes.get_mut(self.length..end).ok_or(fmt::Error)?.copy_from_slice(text.as_bytes());
-        self.length = end;
-        Ok(())
     }
 }

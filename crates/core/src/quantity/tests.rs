@@ -345,11 +345,6 @@ fn json_takes_strings_and_numbers_and_gives_strings() {
     }
 }
 
-#[test]
-fn a_quantity_can_be_padded_in_tables() {
-    assert_eq!(format!("[{:>6}] [{:<6}]", quantity("1.5Gi"), quantity("+5")), "[1536Mi] [+5    ]");
-}
-
 /// Each of these would cost minutes or gigabytes if the zeros were ever written out.
 #[test]
 fn hostile_numbers_are_handled_at_once() {

@@ -5,7 +5,7 @@ use std::fmt;
 use serde::de::{Error, Unexpected, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use super::Quantity;
+use super::{Format, Quantity};
 
 impl Serialize for Quantity {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
@@ -37,7 +37,7 @@ impl Visitor<'_> for QuantityVisitor {
     }
 
     fn visit_u64<E: Error>(self, number: u64) -> Result<Quantity, E> {
-        number.to_string().parse().map_err(E::custom)
+        Ok(Quantity::small(number.into(), 0, Format::DecimalSi))
     }
 
     /// The shortest decimal that denotes the same `f64`; what the user typed is gone by now.
