@@ -37,11 +37,6 @@ impl ResourceNames {
         }
     }
 
-    /// The id of a name that was seen before.
-    pub fn get(&self, name: &str) -> Option<ResourceId> {
-        self.search(name).ok().map(|found| self.sorted[found])
-    }
-
     /// The name of an id that this interner handed out.
     pub fn name(&self, id: ResourceId) -> &str {
         &self.names[id.0 as usize]
