@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::process::Command;
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 
 use crate::program;
 
@@ -20,4 +20,16 @@ pub fn run(args: &[OsString]) -> Result<()> {
     let mut command = testbed();
     command.args(args).current_dir(std::env::current_dir()?);
     program::run(command)
+}
+
+/// Builds the control plane's programs where they are missing; says why not, when that is not possible here.
+pub fn build_if_possible() -> Result<Option<String>> {
+    let mut why = None;
+    let mut command = testbed();
+    command.args(["build", "--if-possible"]);
+    let is_fine = program::run_lines(command, |line| why = line.strip_prefix("skipped: ").map(str::to_owned))?;
+    if !is_fine {
+        bail!("the test bed could not be built; the reason is told above");
+    }
+    Ok(why)
 }
