@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::process::Command;
 
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
 
 use crate::program;
 
@@ -19,7 +19,12 @@ pub fn testbed() -> Command {
 pub fn run(args: &[OsString]) -> Result<()> {
     let mut command = testbed();
     command.args(args).current_dir(std::env::current_dir()?);
-    program::run(command)
+    let status = command.status().context("cannot start cargo")?;
+    if !status.success() {
+        // The reason has been told; `exec` also passes on what the command's exit code means.
+        std::process::exit(status.code().unwrap_or(1));
+    }
+    Ok(())
 }
 
 /// Builds the control plane's programs where they are missing; says why not, when that is not possible here.

@@ -13,6 +13,7 @@ use crate::http::{Client, Request, Response};
 use crate::keys::write_secret;
 use crate::launch::kubeconfig;
 use crate::problem::{Problem, Result};
+use crate::process::testbed_program;
 use crate::supervisor::{STAY, failure_file, info_file, socket_file};
 
 /// Control planes under one supervisor. Those started here end with this value, or with this process, unless they are
@@ -27,7 +28,7 @@ pub struct Planes {
 impl Planes {
     /// Starts control planes as the bed of this name and waits until they are ready.
     pub fn start(cache: &Cache, name: &str, planes: Vec<PlaneSpec>, say: &mut dyn FnMut(&str)) -> Result<Planes> {
-        let program = supervisor_program()?;
+        let program = testbed_program()?;
         let dir = cache.bed_dir(name);
         let failed = |error: std::io::Error| Problem::file("run", &program, &error);
         // Not our standard error: who reads that from a pipe would wait for its end as long as the bed stays up.
@@ -151,20 +152,6 @@ fn await_ready(output: impl BufRead, say: &mut dyn FnMut(&str)) -> Result<BedInf
         }
     }
     Err(Problem::new("the supervisor ended while it started the control plane").next("start again"))
-}
-
-/// The `kueue-testbed` binary: this very program, or the one that was built beside it.
-fn supervisor_program() -> Result<PathBuf> {
-    const NAME: &str = "kueue-testbed";
-    let this = std::env::current_exe().map_err(|error| Problem::new(format!("cannot find this program: {error}")))?;
-    if this.file_stem().is_some_and(|stem| stem == NAME) {
-        return Ok(this);
-    }
-    // A test binary lies in `deps`, one folder below.
-    let beside = this.ancestors().skip(1).take(2).map(|dir| dir.join(NAME)).find(|file| file.is_file());
-    beside.ok_or_else(|| {
-        Problem::new(format!("there is no {NAME} beside {}", this.display())).next(format!("cargo build -p {NAME}"))
-    })
 }
 
 /// One running control plane.

@@ -1,6 +1,6 @@
-//! One program of the control plane as a child process that cannot outlive its supervisor.
+//! Child processes that cannot outlive their parent: the programs of the control plane, and the Go builds.
 //!
-//! The supervisor does not start a program directly but itself as `kueue-testbed child PROGRAM …`, which leaves the
+//! The parent does not start a program directly but this crate's own as `kueue-testbed child PROGRAM …`, which leaves the
 //! terminal's session, asks the kernel to be killed when its parent ends, and becomes the program. This needs no unsafe
 //! code: what a forked child may do before `exec` is restricted, what a fresh process does is not.
 
@@ -30,11 +30,7 @@ impl Process {
     pub fn start(cache: &Cache, program: Program, args: &[String], dir: &Path, log: &Path) -> Result<Process> {
         let failed = |error: std::io::Error| Problem::file("start", &cache.program(program), &error);
         let output = File::create(log).map_err(|error| Problem::file("create", log, &error))?;
-        let this = std::env::current_exe().map_err(failed)?;
-        let child = Command::new(this)
-            .arg("child")
-            .arg(std::process::id().to_string())
-            .arg(cache.program(program))
+        let child = tied_command(&cache.program(program))?
             .args(args)
             .current_dir(dir)
             .stdin(Stdio::null())
@@ -92,6 +88,27 @@ impl Drop for Process {
     fn drop(&mut self) {
         self.kill();
     }
+}
+
+/// A command that runs `program` as a child that ends with this process, and with the thread that starts it.
+pub(crate) fn tied_command(program: &Path) -> Result<Command> {
+    let mut command = Command::new(testbed_program()?);
+    command.arg("child").arg(std::process::id().to_string()).arg(program);
+    Ok(command)
+}
+
+/// The `kueue-testbed` binary: this very program, or the one that was built beside it.
+pub(crate) fn testbed_program() -> Result<PathBuf> {
+    const NAME: &str = "kueue-testbed";
+    let this = std::env::current_exe().map_err(|error| Problem::new(format!("cannot find this program: {error}")))?;
+    if this.file_stem().is_some_and(|stem| stem == NAME) {
+        return Ok(this);
+    }
+    // A test binary lies in `deps`, one folder below.
+    let beside = this.ancestors().skip(1).take(2).map(|dir| dir.join(NAME)).find(|file| file.is_file());
+    beside.ok_or_else(|| {
+        Problem::new(format!("there is no {NAME} beside {}", this.display())).next(format!("cargo build -p {NAME}"))
+    })
 }
 
 /// Becomes `program`, tied to the life of `parent`. Returns only when that failed.

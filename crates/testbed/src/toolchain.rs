@@ -5,11 +5,12 @@
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 use crate::cache::{Cache, install, make_dir, write};
 use crate::problem::{FREE_SPACE, Problem, Result};
+use crate::process::tied_command;
 use crate::recipe::Program;
 
 /// How often a running build says that it is still running.
@@ -85,7 +86,7 @@ fn build_one(cache: &Cache, go: &Path, program: Program, still: &mut dyn FnMut(D
     let partial = dir.join(format!("{}.partial", program.name()));
     let log = dir.join(format!("{}.build.log", program.name()));
     let output = File::create(&log).map_err(|error| Problem::file("create", &log, &error))?;
-    let mut command = Command::new(go);
+    let mut command = tied_command(go)?;
     command
         .args(["build", "-ldflags", &module.linker_flags(), "-o"])
         .args([partial.as_os_str(), program.package().as_ref()])

@@ -2,6 +2,8 @@
 //!
 //! `cargo xtask test` runs it where Go is installed; `cargo test -p kueue-testbed --test real` runs it alone.
 
+#![allow(clippy::unwrap_used, reason = "all of this is tests, also the functions that they share")]
+
 mod real {
     pub mod ending;
     pub mod reaching;
