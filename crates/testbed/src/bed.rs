@@ -38,17 +38,17 @@ pub struct Resource {
 }
 
 impl Resource {
-    /// The path of the objects in a namespace, or of all when there is none.
-    pub fn collection(&self, namespace: Option<&str>) -> String {
-        match namespace.filter(|_| self.is_namespaced) {
-            Some(namespace) => format!("{}/namespaces/{namespace}/{}", self.root, self.plural),
-            None => format!("{}/{}", self.root, self.plural),
+    /// The path of the objects in a namespace, or of all when the kind has none.
+    pub fn collection(&self, namespace: &str) -> String {
+        match self.is_namespaced {
+            true => format!("{}/namespaces/{namespace}/{}", self.root, self.plural),
+            false => format!("{}/{}", self.root, self.plural),
         }
     }
 
     /// The path of one object.
     pub fn object(&self, namespace: &str, name: &str) -> String {
-        format!("{}/{name}", self.collection(Some(namespace)))
+        format!("{}/{name}", self.collection(namespace))
     }
 }
 

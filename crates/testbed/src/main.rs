@@ -168,9 +168,9 @@ fn up(cache: &Cache, name: &str, clusters: usize, profile: Profile, file: Option
     };
     let spec = PlaneSpec::new(profile, nodes::parse(&nodes)?);
     if let Some(planes) = Planes::find(cache, name)? {
-        let same = planes.len() == clusters && planes.infos().iter().all(|plane| plane.profile == profile);
+        let same = planes.infos().len() == clusters && planes.infos().iter().all(|plane| plane.profile == profile);
         if !same {
-            return Err(Problem::new(format!("a bed of {} control planes runs already", planes.len()))
+            return Err(Problem::new(format!("a bed of {} control planes runs already", planes.infos().len()))
                 .next("end it first: cargo xtask testbed down"));
         }
         say("already up");
@@ -207,7 +207,7 @@ fn status(cache: &Cache, name: &str) -> Result<()> {
         }
         println!("  {:<24} {:>18} MB", "together", total / 1024);
     }
-    say(&format!("{} up; try: cargo xtask testbed exec -- kubectl get nodes", planes.len()));
+    say(&format!("{} up; try: cargo xtask testbed exec -- kubectl get nodes", planes.infos().len()));
     Ok(())
 }
 

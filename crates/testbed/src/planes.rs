@@ -111,14 +111,6 @@ impl Planes {
         }
     }
 
-    pub fn len(&self) -> usize {
-        self.info.planes.len()
-    }
-
-    pub fn is_empty(&self) -> bool {
-        self.info.planes.is_empty()
-    }
-
     pub fn infos(&self) -> &[PlaneInfo] {
         &self.info.planes
     }

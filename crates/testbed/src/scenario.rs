@@ -180,7 +180,7 @@ impl Run<'_> {
         let path = match (&expectation.name, &expectation.selector) {
             (Some(name), None) => resource.object(namespace, name),
             (None, Some(labels)) => {
-                format!("{}?labelSelector={}", resource.collection(Some(namespace)), escaped(labels))
+                format!("{}?labelSelector={}", resource.collection(namespace), escaped(labels))
             }
             _ => return Err(Problem::new("an expectation has either a name or a selector")),
         };

@@ -47,6 +47,8 @@ struct Supervisor {
     planes: Vec<Launch>,
     events: Receiver<Event>,
     sender: Sender<Event>,
+    /// Held as long as this process lives: no second supervisor uses the directory.
+    _lock: File,
 }
 
 /// Runs a supervisor to its end. Its order comes on standard input, its news go to standard output.
@@ -85,8 +87,6 @@ fn begin(order: &Order, input: BufReader<std::io::Stdin>) -> Result<Supervisor> 
         return Err(Problem::new("this bed is running, or being started, already")
             .next("use it (`cargo xtask testbed status`), or end it first (`cargo xtask testbed down`)"));
     }
-    // The lock is held as long as this process lives.
-    std::mem::forget(file);
     clear(&order.dir)?;
     let (sender, events) = mpsc::channel();
     let caller = sender.clone();
@@ -95,7 +95,7 @@ fn begin(order: &Order, input: BufReader<std::io::Stdin>) -> Result<Supervisor> 
             let _ = caller.send(Event::CallerIsGone);
         }
     });
-    Ok(Supervisor { dir: order.dir.clone(), planes: Vec::new(), events, sender })
+    Ok(Supervisor { dir: order.dir.clone(), planes: Vec::new(), events, sender, _lock: file })
 }
 
 /// Removes what an earlier bed left, its logs too.
