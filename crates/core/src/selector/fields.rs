@@ -46,6 +46,8 @@ impl FromStr for FieldSelector {
                 terms.push(FieldTerm { field: field.to_owned(), is_equal, value });
             }
         }
+        // Ordered by how they print, so that a printed selector reads back as the same one.
+        terms.sort_by_cached_key(ToString::to_string);
         Ok(Self { terms })
     }
 }
@@ -54,12 +56,19 @@ impl fmt::Display for FieldSelector {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (index, term) in self.terms.iter().enumerate() {
             let comma = if index > 0 { "," } else { "" };
-            let operator = if term.is_equal { "=" } else { "!=" };
-            write!(f, "{comma}{}{operator}", term.field)?;
-            for char in term.value.chars() {
-                let escape = if is_special(char) { "\\" } else { "" };
-                write!(f, "{escape}{char}")?;
-            }
+            write!(f, "{comma}{term}")?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for FieldTerm {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let operator = if self.is_equal { "=" } else { "!=" };
+        write!(f, "{}{operator}", self.field)?;
+        for char in self.value.chars() {
+            let escape = if is_special(char) { "\\" } else { "" };
+            write!(f, "{escape}{char}")?;
         }
         Ok(())
     }
