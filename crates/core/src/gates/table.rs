@@ -109,7 +109,7 @@ gates! {
     /// Keeps the workload of a deleted fault-tolerant RayService until its Redis has been cleaned.
     DeferRayServiceFinalizationForRedisCleanup { "0.19": beta, on }, unread;
     /// Lets the configuration switch waiting for ready pods off, which is otherwise always on.
-    DisableWaitForPodsReady { "0.19": alpha, off }, unread;
+    DisableWaitForPodsReady { "0.19": alpha, off };
     /// Lets a running job grow and shrink: a larger workload takes over from the one before.
     ElasticJobsViaWorkloadSlices { "0.13": alpha, off; "0.18": beta, on };
     /// Lets jobs that are placed by topology grow and shrink too.
