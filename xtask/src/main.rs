@@ -11,6 +11,8 @@ mod generated;
 mod program;
 mod test;
 mod testbed;
+#[cfg(test)]
+mod tidy;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -53,7 +55,7 @@ enum Command {
     /// The recorded exchanges with a real API server, against a server of ours.
     Exchanges {
         #[command(flatten)]
-        wanted: exchanges::Wanted,
+        wanted: exchanges::Exchanges,
         #[command(flatten)]
         report: Report,
     },
