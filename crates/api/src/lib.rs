@@ -6,7 +6,6 @@ pub mod meta;
 
 pub mod core_v1;
 pub mod kueue;
-pub mod visibility;
 
 pub mod lookup;
 
