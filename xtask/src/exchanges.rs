@@ -11,7 +11,7 @@ use crate::program::{self, root};
 use crate::testbed::testbed;
 
 #[derive(Args, Debug)]
-pub struct Exchanges {
+pub struct Wanted {
     /// The recordings; by default the data set beside the clone, or $KUEUE_EXCHANGES.
     #[arg(long, value_name = "DIR")]
     dir: Option<PathBuf>,
@@ -32,7 +32,7 @@ pub struct Exchanges {
     story: Option<String>,
 }
 
-pub fn run(wanted: Exchanges, report: Option<&Path>) -> Result<()> {
+pub fn run(wanted: Wanted, report: Option<&Path>) -> Result<()> {
     let dir = EXCHANGES.locate(wanted.dir)?;
     let replayer = replayer(&dir)?;
     let mut command = match (&wanted.server, wanted.bed) {

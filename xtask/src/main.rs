@@ -55,7 +55,7 @@ enum Command {
     /// The recorded exchanges with a real API server, against a server of ours.
     Exchanges {
         #[command(flatten)]
-        wanted: exchanges::Exchanges,
+        wanted: exchanges::Wanted,
         #[command(flatten)]
         report: Report,
     },

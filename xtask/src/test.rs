@@ -8,7 +8,7 @@ use anyhow::{Context, Result, bail};
 use serde::Serialize;
 
 use crate::datasets::CORPUS;
-use crate::{conformance, fuzz, generated, program};
+use crate::{conformance, fuzz, generated, program, testbed};
 
 /// How long the fuzzer runs here; longer on demand with `cargo xtask fuzz --seconds`.
 const FUZZ_SECONDS: u64 = 60;
@@ -51,6 +51,7 @@ const STEPS: &[Step] = &[
     Step { name: "generated files", in_quick: true, run: generated_files },
     Step { name: "corpus", in_quick: true, run: corpus },
     Step { name: "fuzz", in_quick: false, run: fuzzing },
+    Step { name: "real cluster", in_quick: false, run: real_cluster },
 ];
 
 pub fn run(quick: bool, report: Option<&Path>) -> Result<()> {
@@ -122,9 +123,22 @@ fn lints() -> Result<Outcome> {
 }
 
 fn cargo_tests() -> Result<Outcome> {
+    counted_tests(program::cargo(["test", "--workspace", "--no-fail-fast"]))
+}
+
+/// The test bed itself, on a control plane that all its tests share. The first run on a machine builds it.
+fn real_cluster() -> Result<Outcome> {
+    if let Some(why) = testbed::build_if_possible()? {
+        return Ok(skipped(why));
+    }
+    counted_tests(program::cargo(["test", "--package", "kueue-testbed", "--test", "real", "--no-fail-fast"]))
+}
+
+/// Runs `cargo test` and counts what it reports.
+fn counted_tests(command: Command) -> Result<Outcome> {
     let mut outcome = Outcome::default();
     let mut output = Vec::new();
-    let ok = program::run_lines(program::cargo(["test", "--workspace", "--no-fail-fast"]), |line| {
+    let ok = program::run_lines(command, |line| {
         if let Some((passed, failed)) = test_result(line) {
             outcome.passed += passed;
             outcome.failed += failed;

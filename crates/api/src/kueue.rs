@@ -7,6 +7,7 @@ pub mod v1beta1;
 pub mod v1beta2;
 
 pub mod conversion;
+pub mod defaulting;
 pub mod kinds;
 pub mod names;
 pub mod topology_assignment;

@@ -6,6 +6,7 @@ pub mod meta;
 
 pub mod core_v1;
 pub mod kueue;
+pub mod visibility;
 
 pub mod lookup;
 

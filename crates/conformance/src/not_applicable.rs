@@ -28,4 +28,8 @@ pub const NOT_APPLICABLE: &[(&str, &str)] = &[
     ),
     ("pkg-util-slices/TestToRefMap", "indexes a slice by pointers to its elements"),
     ("pkg-util-strings/TestStringContainsSubstrings", "searches a text; used by Kueue's own test helpers only"),
+    ("pkg-util-tas/TestChunkCount", "divides and rounds up; the slices that come of it are compared"),
+    ("pkg-util-tas/TestCompactDomainRuns", "groups equal neighbours; the slices that come of it are compared"),
+    ("pkg-util-tas/TestReusableHostnamePrefixKeys", "a step of the encoding whose result is compared as a whole"),
+    ("pkg-util-testing/TestHaveConditionStatusAndReason", "a matcher for Kueue's own Go tests"),
 ];

@@ -2,6 +2,8 @@
 
 mod apis_config_v1beta1;
 mod apis_config_v1beta2;
+mod apis_kueue_v1beta1;
+mod apis_visibility_v1beta2;
 mod cmd_importer_mapping;
 mod field_errors;
 mod pkg_features;
@@ -15,6 +17,7 @@ mod pkg_util_podset;
 mod pkg_util_priority;
 mod pkg_util_resource;
 mod pkg_util_taints;
+mod pkg_util_tas;
 mod pkg_util_tolerations;
 mod pkg_util_wait;
 mod pkg_webhooks;
@@ -31,6 +34,9 @@ pub type Runners = &'static [(&'static str, Run)];
 pub const PACKAGES: &[(&str, Runners)] = &[
     ("apis-config-v1beta1", apis_config_v1beta1::RUNNERS),
     ("apis-config-v1beta2", apis_config_v1beta2::RUNNERS),
+    ("apis-kueue-v1beta1", apis_kueue_v1beta1::RUNNERS),
+    ("apis-visibility-v1beta1", apis_visibility_v1beta2::RUNNERS),
+    ("apis-visibility-v1beta2", apis_visibility_v1beta2::RUNNERS),
     ("cmd-importer-mapping", cmd_importer_mapping::RUNNERS),
     ("pkg-features", pkg_features::RUNNERS),
     ("pkg-podset", pkg_podset::RUNNERS),
@@ -43,6 +49,7 @@ pub const PACKAGES: &[(&str, Runners)] = &[
     ("pkg-util-priority", pkg_util_priority::RUNNERS),
     ("pkg-util-resource", pkg_util_resource::RUNNERS),
     ("pkg-util-taints", pkg_util_taints::RUNNERS),
+    ("pkg-util-tas", pkg_util_tas::RUNNERS),
     ("pkg-util-tolerations", pkg_util_tolerations::RUNNERS),
     ("pkg-util-wait", pkg_util_wait::RUNNERS),
     ("pkg-webhooks", pkg_webhooks::RUNNERS),

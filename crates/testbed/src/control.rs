@@ -1,6 +1,6 @@
 //! What a supervisor and those who talk to it say to each other: one JSON line each way.
 
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufRead, BufReader, ErrorKind, Write};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -133,18 +133,25 @@ pub struct ProgramStatus {
     pub memory_kb: Option<u64>,
 }
 
-/// Asks a supervisor; `None` when none listens on this socket.
+/// Asks a supervisor; `None` when none listens on this socket, or when it ends instead of answering.
 pub(crate) fn ask(socket: &Path, ask: &Ask) -> Result<Option<Answer>> {
     let Ok(mut stream) = UnixStream::connect(socket) else {
         return Ok(None);
     };
-    let failed = |error: std::io::Error| Problem::new(format!("the supervisor does not answer: {error}"));
-    stream.set_read_timeout(Some(Duration::from_secs(30))).map_err(failed)?;
-    writeln!(stream, "{}", line(ask)).map_err(failed)?;
     let mut answer = String::new();
-    BufReader::new(stream).read_line(&mut answer).map_err(failed)?;
-    let answer = serde_json::from_str(&answer);
-    answer.map(Some).map_err(|error| Problem::new(format!("the supervisor answered nonsense: {error}")))
+    let asked = stream
+        .set_read_timeout(Some(Duration::from_secs(30)))
+        .and_then(|()| writeln!(stream, "{}", line(ask)))
+        .and_then(|()| BufReader::new(stream).read_line(&mut answer));
+    match asked {
+        Ok(0) => Ok(None),
+        Err(error) if matches!(error.kind(), ErrorKind::BrokenPipe | ErrorKind::ConnectionReset) => Ok(None),
+        Err(error) => Err(Problem::new(format!("the supervisor does not answer: {error}"))),
+        Ok(_) => {
+            let answer = serde_json::from_str(&answer);
+            answer.map(Some).map_err(|error| Problem::new(format!("the supervisor answered nonsense: {error}")))
+        }
+    }
 }
 
 /// A message as one line.

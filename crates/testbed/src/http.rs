@@ -1,4 +1,4 @@
-//! A small client for the API server: HTTPS/1.1, a connection per request, JSON in and out.
+//! A small client for the API server: HTTPS/1.1, one request after the other, JSON in and out.
 //!
 //! It serves readiness probes, node creation, resets and scenarios. Watches and thousands of requests per second are
 //! for a real client.
@@ -117,22 +117,43 @@ impl Client {
 
     /// Sends one request and waits for its whole answer.
     pub fn send(&self, request: &Request) -> Result<Response> {
-        self.exchange(request).map_err(|error| {
-            Problem::new(format!("{} {} on 127.0.0.1:{}: {error}", request.method, request.path, self.port))
-        })
+        self.connect()?.send(request)
     }
 
-    fn exchange(&self, request: &Request) -> std::io::Result<Response> {
-        let address = SocketAddr::from((Ipv4Addr::LOCALHOST, self.port));
-        let socket = TcpStream::connect_timeout(&address, Duration::from_secs(5))?;
-        socket.set_read_timeout(Some(Duration::from_secs(60)))?;
-        socket.set_nodelay(true)?;
+    /// A connection for many requests, one after the other.
+    pub fn connect(&self) -> Result<Connection> {
+        let failed =
+            |error: &dyn std::fmt::Display| Problem::new(format!("cannot reach 127.0.0.1:{}: {error}", self.port));
+        let open = || {
+            let address = SocketAddr::from((Ipv4Addr::LOCALHOST, self.port));
+            let socket = TcpStream::connect_timeout(&address, Duration::from_secs(5))?;
+            socket.set_read_timeout(Some(Duration::from_secs(60)))?;
+            socket.set_nodelay(true)?;
+            std::io::Result::Ok(socket)
+        };
+        let socket = open().map_err(|error| failed(&error))?;
         let name = ServerName::from(std::net::IpAddr::from(Ipv4Addr::LOCALHOST));
-        let connection = ClientConnection::new(self.config.clone(), name).map_err(std::io::Error::other)?;
-        let mut stream = StreamOwned::new(connection, socket);
-        stream.write_all(head_and_body(request, &self.token).as_bytes())?;
-        stream.flush()?;
-        read_response(&mut BufReader::new(stream))
+        let connection = ClientConnection::new(self.config.clone(), name).map_err(|error| failed(&error))?;
+        let stream = BufReader::new(StreamOwned::new(connection, socket));
+        Ok(Connection { stream, token: self.token.clone() })
+    }
+}
+
+/// An open connection to the API server.
+#[derive(Debug)]
+pub struct Connection {
+    stream: BufReader<StreamOwned<ClientConnection, TcpStream>>,
+    token: String,
+}
+
+impl Connection {
+    /// Sends one request and waits for its whole answer.
+    pub fn send(&mut self, request: &Request) -> Result<Response> {
+        let text = head_and_body(request, &self.token);
+        let writer = self.stream.get_mut();
+        let sent = writer.write_all(text.as_bytes()).and_then(|()| writer.flush());
+        sent.and_then(|()| read_response(&mut self.stream))
+            .map_err(|error| Problem::new(format!("{} {}: {error}", request.method, request.path)))
     }
 }
 
@@ -141,12 +162,12 @@ fn head_and_body(request: &Request, token: &str) -> String {
     let Request { method, path, content_type, accept, .. } = request;
     format!(
         "{method} {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nUser-Agent: kueue-testbed\r\nAuthorization: Bearer {token}\r\n\
-         Accept: {accept}\r\nContent-Type: {content_type}\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{body}",
+         Accept: {accept}\r\nContent-Type: {content_type}\r\nContent-Length: {}\r\n\r\n{body}",
         body.len()
     )
 }
 
-/// Reads status, headers and body; `Connection: close` makes the end of the stream the end of an unsized body.
+/// Reads status, headers and body; a body of unknown size ends with the stream.
 fn read_response(reader: &mut impl BufRead) -> std::io::Result<Response> {
     let malformed = |what: &str| std::io::Error::new(std::io::ErrorKind::InvalidData, format!("malformed {what}"));
     let status_line = read_line(reader)?;
@@ -170,6 +191,7 @@ fn read_response(reader: &mut impl BufRead) -> std::io::Result<Response> {
         loop {
             let size = u64::from_str_radix(read_line(reader)?.trim(), 16).map_err(|_| malformed("chunk"))?;
             if size == 0 {
+                read_line(reader)?;
                 break;
             }
             if body.len() as u64 + size > ANSWER_BYTES_MAX {

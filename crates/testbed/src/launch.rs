@@ -74,10 +74,11 @@ impl Launch {
 
     fn api_server_flags(&self, etcd: &str) -> Vec<String> {
         let key = |name: &str| self.keys.file(name);
-        // Without the node life cycle controller nobody would take away the taint that TaintNodesByCondition gives
-        // to every new node, and nothing would ever be scheduled.
+        // In a bare control plane nobody makes ServiceAccounts. In a full one nobody takes away the taint that
+        // TaintNodesByCondition gives to every new node (the node life cycle controller would), and nothing would ever
+        // be scheduled.
         let disabled = match self.spec.profile {
-            Profile::Bare => "TaintNodesByCondition,ServiceAccount",
+            Profile::Bare => "ServiceAccount",
             Profile::Full => "TaintNodesByCondition",
         };
         let mut list = flags(&[
@@ -147,7 +148,6 @@ impl Launch {
                 ("config", &self.path("stages.yaml")),
                 ("manage-all-nodes", "true"),
                 ("node-lease-duration-seconds", "0"),
-                ("cidr", "10.64.0.1/10"),
                 ("server-address", &format!("127.0.0.1:{}", self.ports.kwok)),
             ]),
         )?;

@@ -23,7 +23,11 @@ struct Arguments {
 #[derive(Subcommand)]
 enum Action {
     /// Build what is missing of the control plane's programs, and start nothing.
-    Build,
+    Build {
+        /// Where Go is missing say so on standard output, in one line, and be content.
+        #[arg(long)]
+        if_possible: bool,
+    },
     /// Build what is missing, start, wait until ready.
     Up {
         /// How many control planes.
@@ -104,7 +108,11 @@ fn run(arguments: Arguments) -> Result<ExitCode> {
     let cache = Cache::find()?;
     let name = arguments.bed.unwrap_or_else(default_name);
     match arguments.command {
-        Action::Build => {
+        Action::Build { if_possible } => {
+            if if_possible && !cache.missing().is_empty() && toolchain::find_go().is_err() {
+                println!("skipped: Go is not installed, and the test bed is built with it");
+                return Ok(ExitCode::SUCCESS);
+            }
             toolchain::build(&cache, &mut say)?;
             say(&format!("all programs are in {}", cache.root().display()));
         }
@@ -179,7 +187,8 @@ fn up(cache: &Cache, name: &str, clusters: usize, profile: Profile, file: Option
 fn running(cache: &Cache, name: &str) -> Result<Planes> {
     Planes::find(cache, name)?.ok_or_else(|| {
         let why = Planes::failure(cache, name).map(|failure| format!(": {failure}")).unwrap_or_default();
-        Problem::new(format!("no bed is running{why}")).next("start one: cargo xtask testbed up")
+        let problem = Problem::new(format!("no bed is running{why}"));
+        if why.contains("next: ") { problem } else { problem.next("start one: cargo xtask testbed up") }
     })
 }
 

@@ -1,12 +1,13 @@
 //! Control planes as their users hold them: started together, found again, ended.
 
+use std::fs::File;
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, Stdio};
 
 use serde_json::json;
 
-use crate::cache::Cache;
+use crate::cache::{Cache, make_dir};
 use crate::control::{Answer, Ask, BedInfo, News, Order, PlaneInfo, PlaneSpec, ProgramStatus, Route, ask, line};
 use crate::http::{Client, Request, Response};
 use crate::keys::write_secret;
@@ -30,11 +31,15 @@ impl Planes {
         let program = testbed_program()?;
         let dir = cache.bed_dir(name);
         let failed = |error: std::io::Error| Problem::file("run", &program, &error);
+        // Not our standard error: who reads that from a pipe would wait for its end as long as the bed stays up.
+        let log = dir.with_extension("supervisor.log");
+        make_dir(&cache.bed_dir(""))?;
+        let errors = File::create(&log).map_err(|error| Problem::file("create", &log, &error))?;
         let mut child = Command::new(&program)
             .arg("supervise")
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
-            .stderr(Stdio::inherit())
+            .stderr(errors)
             .spawn()
             .map_err(failed)?;
         let (Some(mut input), Some(output)) = (child.stdin.take(), child.stdout.take()) else {
@@ -138,7 +143,7 @@ fn await_ready(output: impl BufRead, say: &mut dyn FnMut(&str)) -> Result<BedInf
             Err(error) => return Err(Problem::new(format!("the supervisor said {text:?}: {error}"))),
         }
     }
-    Err(Problem::new("the supervisor was ended while it started the control plane").next("start again"))
+    Err(Problem::new("the supervisor ended while it started the control plane").next("start again"))
 }
 
 /// One running control plane.
@@ -160,6 +165,11 @@ impl Plane {
 
     pub fn info(&self) -> &PlaneInfo {
         &self.info
+    }
+
+    /// The administrator's client.
+    pub fn client(&self) -> &Client {
+        &self.client
     }
 
     /// Sends a request as administrator.

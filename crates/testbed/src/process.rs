@@ -56,7 +56,9 @@ impl Process {
 
     fn ended(&self, status: ExitStatus) -> Problem {
         let log = fs::read_to_string(&self.log).unwrap_or_default();
-        let what = format!("{} ended ({status}); the end of its log:\n{}", self.program.name(), last_lines(&log, 8));
+        // A Go program's last words come before the stacks of all its goroutines.
+        let words = log.split("\ngoroutine ").next().unwrap_or_default();
+        let what = format!("{} ended ({status}); the end of its log:\n{}", self.program.name(), last_lines(words, 8));
         let problem = Problem::new(what);
         if log.contains("address already in use") {
             problem.next("another program took one of its ports meanwhile; start again, other ports will be chosen")

@@ -5,13 +5,12 @@
 //! tests use namespaces with new names. What a test changed in an object that was there before stays changed.
 
 use std::collections::BTreeMap;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
 use serde_json::{Value, json};
 
-use crate::http::Request;
+use crate::http::{Connection, Request};
 use crate::planes::Plane;
 use crate::problem::Result;
 
@@ -36,7 +35,7 @@ impl Plane {
     /// Notes which objects there are.
     pub fn snapshot(&self) -> Result<Snapshot> {
         let kinds = self.kinds()?;
-        let found = in_parallel(&kinds, |kind| self.objects(kind))?;
+        let found = self.in_parallel(&kinds, objects)?;
         Ok(Snapshot { objects: found.into_iter().flatten().collect() })
     }
 
@@ -48,18 +47,31 @@ impl Plane {
             now.objects.into_iter().filter_map(extra).partition(|found| found.is_namespace);
         // Namespaces first: in one that is terminating no controller can create anything again.
         let namespaces: Vec<Found> = namespaces.into_iter().filter(|found| !found.is_going).collect();
-        in_parallel(&namespaces, |found| self.remove(found))?;
-        in_parallel(&others, |found| self.remove(found))?;
+        self.in_parallel(&namespaces, remove)?;
+        self.in_parallel(&others, remove)?;
         Ok(namespaces.len() + others.len())
     }
 
-    fn remove(&self, found: &Found) -> Result<()> {
-        if found.has_finalizers && !found.is_namespace {
-            self.send(&Request::merge(found.path.as_str(), json!({"metadata": {"finalizers": null}})))?;
-        }
-        // That the object is gone meanwhile is what we want; that it may not be deleted is for the next test to see.
-        self.send(&Request::delete(format!("{}?gracePeriodSeconds=0&propagationPolicy=Background", found.path)))?;
-        Ok(())
+    /// Does the same to every item on a few connections; the results come in no particular order.
+    fn in_parallel<T: Sync, R: Send>(
+        &self,
+        items: &[T],
+        work: impl Fn(&mut Connection, &T) -> Result<R> + Sync,
+    ) -> Result<Vec<R>> {
+        let next = AtomicUsize::new(0);
+        let worker = || {
+            let mut server = self.client().connect()?;
+            let mut results = Vec::new();
+            while let Some(item) = items.get(next.fetch_add(1, Ordering::Relaxed)) {
+                results.push(work(&mut server, item)?);
+            }
+            Ok(results)
+        };
+        let results: Result<Vec<Vec<R>>> = thread::scope(|scope| {
+            let workers: Vec<_> = (0..WORKERS.min(items.len())).map(|_| scope.spawn(worker)).collect();
+            workers.into_iter().map(|worker| worker.join().expect("a worker does not panic")).collect()
+        });
+        Ok(results?.into_iter().flatten().collect())
     }
 
     /// Paths of all collections whose objects can be listed and deleted, each kind in one version.
@@ -87,48 +99,40 @@ impl Plane {
         }
         Ok(paths)
     }
-
-    fn objects(&self, collection: &String) -> Result<Vec<(String, Found)>> {
-        let answer = self.send(&Request::get(collection.as_str()).accepting(METADATA))?;
-        // A kind can vanish between discovery and listing; its objects are gone with it.
-        let mut body = if answer.status == 404 { Value::Null } else { answer.success(collection)? };
-        let items = body["items"].as_array_mut().map(std::mem::take).unwrap_or_default();
-        let (root, plural) = collection.rsplit_once('/').unwrap_or(("", collection));
-        let found = items.into_iter().filter_map(|item| {
-            let meta = &item["metadata"];
-            let name = meta["name"].as_str()?;
-            let path = match meta["namespace"].as_str() {
-                Some(namespace) => format!("{root}/namespaces/{namespace}/{plural}/{name}"),
-                None => format!("{collection}/{name}"),
-            };
-            let found = Found {
-                path,
-                is_namespace: collection == "/api/v1/namespaces",
-                is_going: !meta["deletionTimestamp"].is_null(),
-                has_finalizers: meta["finalizers"].as_array().is_some_and(|all| !all.is_empty()),
-            };
-            Some((meta["uid"].as_str()?.to_string(), found))
-        });
-        Ok(found.collect())
-    }
 }
 
 const AGGREGATED: &str = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
 const METADATA: &str = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1";
 
-/// Does the same to every item on a few threads; the results come in no particular order.
-fn in_parallel<T: Sync, R: Send>(items: &[T], work: impl Fn(&T) -> Result<R> + Sync) -> Result<Vec<R>> {
-    let next = AtomicUsize::new(0);
-    let results = Mutex::new(Vec::new());
-    thread::scope(|scope| {
-        for _ in 0..WORKERS.min(items.len()) {
-            scope.spawn(|| {
-                while let Some(item) = items.get(next.fetch_add(1, Ordering::Relaxed)) {
-                    let result = work(item);
-                    results.lock().unwrap_or_else(std::sync::PoisonError::into_inner).push(result);
-                }
-            });
-        }
+fn remove(server: &mut Connection, found: &Found) -> Result<()> {
+    if found.has_finalizers && !found.is_namespace {
+        server.send(&Request::merge(found.path.as_str(), json!({"metadata": {"finalizers": null}})))?;
+    }
+    // That the object is gone meanwhile is what we want; that it may not be deleted is for the next test to see.
+    server.send(&Request::delete(format!("{}?gracePeriodSeconds=0&propagationPolicy=Background", found.path)))?;
+    Ok(())
+}
+
+fn objects(server: &mut Connection, collection: &String) -> Result<Vec<(String, Found)>> {
+    let answer = server.send(&Request::get(collection.as_str()).accepting(METADATA))?;
+    // A kind can vanish between discovery and listing; its objects are gone with it.
+    let mut body = if answer.status == 404 { Value::Null } else { answer.success(collection)? };
+    let items = body["items"].as_array_mut().map(std::mem::take).unwrap_or_default();
+    let (root, plural) = collection.rsplit_once('/').unwrap_or(("", collection));
+    let found = items.into_iter().filter_map(|item| {
+        let meta = &item["metadata"];
+        let name = meta["name"].as_str()?;
+        let path = match meta["namespace"].as_str() {
+            Some(namespace) => format!("{root}/namespaces/{namespace}/{plural}/{name}"),
+            None => format!("{collection}/{name}"),
+        };
+        let found = Found {
+            path,
+            is_namespace: collection == "/api/v1/namespaces",
+            is_going: !meta["deletionTimestamp"].is_null(),
+            has_finalizers: meta["finalizers"].as_array().is_some_and(|all| !all.is_empty()),
+        };
+        Some((meta["uid"].as_str()?.to_string(), found))
     });
-    results.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner).into_iter().collect()
+    Ok(found.collect())
 }

@@ -16,12 +16,14 @@ use crate::recipe::Program;
 /// How often a running build says that it is still running.
 const REPORT_EVERY: Duration = Duration::from_secs(15);
 
-/// Finds the Go command.
+/// Finds the Go command: on the PATH, or where its own installer puts it.
 pub fn find_go() -> Result<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
-    let usual = PathBuf::from("/usr/local/go/bin");
-    let found = std::env::split_paths(&path).chain([usual]).map(|dir| dir.join("go")).find(|file| file.is_file());
-    found.ok_or_else(|| {
+    find_go_in(std::env::split_paths(&path).chain([PathBuf::from("/usr/local/go/bin")]))
+}
+
+fn find_go_in(mut dirs: impl Iterator<Item = PathBuf>) -> Result<PathBuf> {
+    dirs.find_map(|dir| Some(dir.join("go")).filter(|file| file.is_file())).ok_or_else(|| {
         let needed = Program::ALL.map(|program| go_directive(program.module().go_mod)).into_iter().max();
         Problem::new("the test bed is built with Go, and there is no `go` on the PATH")
             .next(format!("install Go {} or newer (package `golang`, or go.dev/dl)", needed.unwrap_or_default()))
@@ -129,9 +131,16 @@ fn advice(log: &str, file: &Path) -> String {
             .to_string()
     } else if says("requires go >=") || says("requires go1") {
         "install the newer Go that the message names, then run the same command again".to_string()
-    } else if ["dial tcp", "proxyconnect", "no such host", "i/o timeout", "connection refused"]
-        .iter()
-        .any(|sign| says(sign))
+    } else if [
+        "dial tcp",
+        "proxyconnect",
+        "no such host",
+        "i/o timeout",
+        "connection refused",
+        "module lookup disabled",
+    ]
+    .iter()
+    .any(|sign| says(sign))
     {
         "the modules could not be downloaded: check the network and GOPROXY, then run the same command again; \
          what was built is kept"
@@ -163,6 +172,12 @@ mod tests {
         for (output, expected) in cases {
             assert!(advice(output, log).contains(expected), "{output}: {}", advice(output, log));
         }
+    }
+
+    #[test]
+    fn without_go_the_version_to_install_is_named() {
+        let problem = find_go_in([PathBuf::from("/nowhere")].into_iter()).unwrap_err().to_string();
+        assert!(problem.contains("next: install Go 1."), "{problem}");
     }
 
     #[test]

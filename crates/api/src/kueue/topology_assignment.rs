@@ -42,16 +42,26 @@ pub fn encode(
     gates: Gates,
     at: &Path,
 ) -> Result<TopologyAssignment, Error> {
-    check_values(levels, domains, at)?;
     if !gates.enabled(Gate::TASAssignmentsEncodingByHostnamePrefix) {
+        check_values(levels, domains, at)?;
         return Ok(one_slice(levels, domains));
     }
-    let by_prefix = prefix_runs::encode(levels, domains);
+    let by_prefix = encode_by_hostname_prefix(levels, domains, at)?;
     if by_prefix.slices.len() <= 1 || domains.len() > SLICE_DOMAINS_MAX {
         return Ok(by_prefix);
     }
     let whole = one_slice(levels, domains);
     Ok(if printed_len(&whole) < printed_len(&by_prefix) { whole } else { by_prefix })
+}
+
+/// One slice per run of nodes whose names begin alike, whether or not that is shorter.
+pub fn encode_by_hostname_prefix(
+    levels: &[String],
+    domains: &[TopologyDomainAssignment],
+    at: &Path,
+) -> Result<TopologyAssignment, Error> {
+    check_values(levels, domains, at)?;
+    Ok(prefix_runs::encode(levels, domains))
 }
 
 /// The domains of a compact form, in order. `at` is where it was found, for errors.

@@ -169,7 +169,7 @@ gates! {
     /// Carries edits of a dispatched job over to the worker cluster.
     MultiKueueRemoteSpecSync { "0.20": beta, on }, unread;
     /// Admits part of a parallel job when all of it does not fit.
-    PartialAdmission { "0.4": alpha, off; "0.5": beta, on }, unread;
+    PartialAdmission { "0.4": alpha, off; "0.5": beta, on };
     /// Does not adopt a workload for a pod group unless one made it.
     PodIntegrationValidateGroupOwner { "0.18": beta, on }, unread;
     /// Looks first at workloads that wait for their own victims to leave.

@@ -93,6 +93,20 @@ fn a_caller_that_is_killed_while_starting_leaves_nothing() {
 }
 
 #[test]
+fn a_bed_that_stays_up_leaves_the_callers_pipes_alone() {
+    let (cache, name) = (crate::cache(), crate::bed_name("piped"));
+    let testbed =
+        |args: &[&str]| Command::new(env!("CARGO_BIN_EXE_kueue-testbed")).args(["--bed", &name]).args(args).output();
+    // This would not return while the bed runs if a process of it held one of the pipes.
+    let up = testbed(&["up", "--profile", "bare"]).unwrap();
+    assert!(up.status.success(), "{up:?}");
+    assert_eq!(left(&cache, &name).len(), 2);
+    let down = testbed(&["down"]).unwrap();
+    assert!(down.status.success(), "{down:?}");
+    assert_eq!(left(&cache, &name), Vec::<String>::new());
+}
+
+#[test]
 fn two_beds_of_one_name_are_refused() {
     let (cache, name) = (crate::cache(), crate::bed_name("twice"));
     let _planes = start(&cache, &name);

@@ -39,7 +39,7 @@ fn a_reset_deletes_what_a_test_made_finalizers_or_not() {
     let took = begin.elapsed();
     eprintln!("reset of {deleted} objects took {took:?}");
     assert!(deleted > 30, "only {deleted} deleted");
-    // It takes 0.3 s on idle cores; the limit leaves room for a machine that is busy with something else.
+    // It takes 0.7 s on two cores with a load of 15; the limit leaves room for worse.
     assert!(took < Duration::from_secs(4), "{took:?}");
     for path in ["/api/v1/pods", "/apis/batch/v1/jobs"] {
         wait(|| count(path) == 0);

@@ -1,0 +1,87 @@
+//! The compact form of topology assignments.
+
+use kueue_api::kueue::topology_assignment::{TopologyDomainAssignment, decode, encode, encode_by_hostname_prefix};
+use kueue_api::kueue::v1beta2::TopologyAssignment;
+use kueue_core::field::{Error, Path};
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::Runners;
+use crate::compare::equal;
+use crate::corpus::{self, Case, Failure};
+
+pub const RUNNERS: Runners = &[
+    ("TestCompactTopologyAssignmentEncodingWithHostnamePrefixRuns", |case| {
+        let plain = Plain::read(case.raw("internal"))?;
+        equal(
+            &case.arg("want")?,
+            &encode_by_hostname_prefix(&plain.levels, &plain.domains, &Path::default())
+                .map_err(|error| failure(&error))?,
+        )
+    }),
+    ("TestInternalFromV1Beta2", unpacked),
+    ("TestInternalSeqFromV1Beta2", unpacked),
+    ("TestPodCounts", |case| {
+        let counts: Vec<i32> = domains(&case.arg("v1beta2")?)?.iter().map(|domain| domain.count).collect();
+        equal(&case.arg("podCounts")?, &counts)
+    }),
+    ("TestTotalDomainCount", |case| equal(&case.arg("totalDomainCount")?, &domains(&case.arg("v1beta2")?)?.len())),
+    ("TestV1Beta2FromInternal", |case| packed(case, case.raw("internal"), case.raw("v1beta2"))),
+    ("TestV1Beta2FromInternal_hostnamePrefixFeatureGateAndFallback", |case| {
+        let expected = |name: &str| case.expected(name).unwrap_or(&Value::Null);
+        packed(case, expected("internal"), expected("want"))?;
+        equal(&Plain::read(expected("internal"))?.domains, &domains(&wanted(expected("want"))?)?)
+    }),
+];
+
+/// The expanded form, spelled as in Go.
+#[derive(Default, Deserialize)]
+#[serde(default, rename_all = "PascalCase")]
+struct Plain {
+    levels: Vec<String>,
+    #[serde(deserialize_with = "go_domains")]
+    domains: Vec<TopologyDomainAssignment>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase")]
+struct GoDomain {
+    #[serde(default)]
+    values: Vec<String>,
+    #[serde(default)]
+    count: i32,
+}
+
+fn go_domains<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Vec<TopologyDomainAssignment>, D::Error> {
+    let domains = Vec::<GoDomain>::deserialize(deserializer)?;
+    Ok(domains.into_iter().map(|GoDomain { values, count }| TopologyDomainAssignment { values, count }).collect())
+}
+
+impl Plain {
+    fn read(value: &Value) -> Result<Self, Failure> {
+        Ok(corpus::decode("the plain form", value)?.unwrap_or_default())
+    }
+}
+
+fn wanted(value: &Value) -> Result<TopologyAssignment, Failure> {
+    Ok(corpus::decode("the compact form", value)?.unwrap_or_default())
+}
+
+fn packed(case: &Case, plain: &Value, compact: &Value) -> Result<(), Failure> {
+    let plain = Plain::read(plain)?;
+    let got =
+        encode(&plain.levels, &plain.domains, case.gates()?, &Path::default()).map_err(|error| failure(&error))?;
+    equal(&wanted(compact)?, &got)
+}
+
+fn unpacked(case: &Case) -> Result<(), Failure> {
+    equal(&Plain::read(case.raw("internal"))?.domains, &domains(&case.arg("v1beta2")?)?)
+}
+
+fn domains(compact: &TopologyAssignment) -> Result<Vec<TopologyDomainAssignment>, Failure> {
+    decode(compact, &Path::default()).map_err(|error| failure(&error))
+}
+
+fn failure(error: &Error) -> Failure {
+    Failure(error.to_string())
+}
