@@ -12,13 +12,19 @@ mod decode;
 mod defaults;
 pub mod document;
 pub mod file;
+pub mod frameworks;
+pub mod gates;
 mod problem;
+pub mod tls;
+pub mod validation;
 
 pub use defaults::DEFAULT_NAMESPACE;
 pub use problem::{Cause, Problem, Rejected};
 pub use v1beta2::Configuration;
+pub use validation::{CompileCel, validate};
 
-use kueue_core::field::{self, Path};
+use kueue_core::field::{self, ErrorKind, Path};
+use kueue_core::gates::{Gate, Gates};
 use serde_json::Value;
 
 use document::{Data, Document, Node};
@@ -42,6 +48,78 @@ pub fn load(text: &str, operator_namespace: &str) -> Result<Configuration, Rejec
     }
 }
 
+/// A configuration that nothing is wrong with.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Checked {
+    pub configuration: Configuration,
+    pub gates: Gates,
+    /// What is allowed but probably not what its author thinks.
+    pub notes: Vec<String>,
+}
+
+/// Reads a file's text, fills in the defaults and judges it: everything that can be found wrong is found.
+///
+/// `flag` is the value of `--feature-gates`, empty when it was not given.
+pub fn check(
+    text: &str,
+    flag: &str,
+    operator_namespace: &str,
+    compile_cel: CompileCel<'_>,
+) -> Result<Checked, Rejected> {
+    let Draft { document, version, configuration, mut problems } = Draft::read(text, operator_namespace);
+    let in_file = configuration.feature_gates.as_ref();
+    let (gates, mut errors) = match gates::resolve(flag, in_file) {
+        Ok(gates) => (gates, field::Errors::new()),
+        Err(errors) => (gates::guess(flag, in_file), errors),
+    };
+    errors.extend(validate(&configuration, gates, compile_cel));
+    errors.retain(|error| !problems.iter().any(|problem| explains(problem, error)));
+    for error in errors {
+        problems.push(Problem::invalid(document.line_of(&error.field), error));
+    }
+    match problems.is_empty() {
+        true => {
+            let notes = if version == Some(Version::V1Beta1) { notes_on_v1beta1(&document, gates) } else { Vec::new() };
+            Ok(Checked { configuration, gates, notes })
+        }
+        false => Err(Rejected::new(problems, document.syntax)),
+    }
+}
+
+/// What changes or has no effect any more in a file of the old version.
+fn notes_on_v1beta1(document: &Document, gates: Gates) -> Vec<String> {
+    let has = |parent: &Node, field: &str| parent.get(field).is_some_and(|node| node.data != Data::Null);
+    let mut notes = Vec::new();
+    if has(&document.root, "queueVisibility") {
+        notes.push("queueVisibility has no effect: ask the visibility server instead".to_owned());
+    }
+    if document.root.get("integrations").is_some_and(|integrations| has(integrations, "podOptions")) {
+        notes.push("integrations.podOptions has no effect: use managedJobsNamespaceSelector instead".to_owned());
+    }
+    let enable = document.root.get("waitForPodsReady").and_then(|block| block.get("enable"));
+    let waits = enable.is_some_and(|enable| enable.data == Data::Bool(true));
+    if !waits && !gates.enabled(Gate::DisableWaitForPodsReady) {
+        let why = "waitForPodsReady is off here, but on by default in v1beta2; there only the feature gate";
+        notes.push(format!("{why} {} turns it off", Gate::DisableWaitForPodsReady));
+    }
+    notes
+}
+
+/// Whether an error only follows from a problem in decoding: the field it misses was misspelt or of the wrong type.
+fn explains(problem: &Problem, error: &field::Error) -> bool {
+    let (found, missed) = (problem.field.to_string(), error.field.to_string());
+    match &problem.cause {
+        Cause::Syntax(_) => true,
+        Cause::Duplicate { .. } => false,
+        Cause::Invalid(_) => missed.starts_with(&found) || found.starts_with(&missed),
+        Cause::Unknown { .. } => error.kind == ErrorKind::Required && parent(&found) == parent(&missed),
+    }
+}
+
+fn parent(path: &str) -> &str {
+    path.rsplit_once('.').map_or("", |(parent, _)| parent)
+}
+
 /// The configuration as YAML, fields in alphabetical order.
 pub fn encode(configuration: &Configuration) -> String {
     let mut value = serde_json::to_value(configuration).expect("every field is text, number, list or map");
@@ -53,6 +131,8 @@ pub fn encode(configuration: &Configuration) -> String {
 /// What could be made of a text, however much is wrong with it.
 struct Draft {
     document: Document,
+    /// `None` when it is none that we know.
+    version: Option<Version>,
     configuration: Configuration,
     /// In the order in which Kueue would find them.
     problems: Vec<Problem>,
@@ -67,30 +147,29 @@ impl Draft {
         if problems.is_empty() {
             problems = document.duplicates();
         }
-        let configuration = match version_of(&document.root) {
-            Ok(Version::V1Beta2) => {
-                let (mut configuration, found): (Configuration, _) = decode::decode(&document.root, &ENVELOPE);
+        let version = version_of(&document.root).map_err(|problem| problems.push(problem)).ok();
+        let mut configuration = Configuration::default();
+        match version {
+            Some(Version::V1Beta2) => {
+                let (decoded, found) = decode::decode(&document.root, &ENVELOPE);
+                configuration = decoded;
                 problems.extend(found);
-                configuration.set_defaults(operator_namespace);
-                configuration
             }
             // Kueue fills in the defaults of the version that the file has, so waiting for pods stays off by default.
-            Ok(Version::V1Beta1) => {
+            Some(Version::V1Beta1) => {
                 let (mut old, found): (v1beta1::Configuration, _) = decode::decode(&document.root, &ENVELOPE);
                 problems.extend(found);
                 old.set_defaults(operator_namespace);
-                old.into()
+                return Self { document, version, configuration: old.into(), problems };
             }
-            Err(problem) => {
-                problems.push(problem);
-                Configuration::default()
-            }
-        };
-        Self { document, configuration, problems }
+            None => {}
+        }
+        configuration.set_defaults(operator_namespace);
+        Self { document, version, configuration, problems }
     }
 }
 
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq)]
 enum Version {
     V1Beta1,
     V1Beta2,

@@ -2,6 +2,10 @@
 
 /// `package/test` and why there is nothing to compare.
 pub const NOT_APPLICABLE: &[(&str, &str)] = &[
+    (
+        "pkg-config/TestDefaultTransformStripsManagedFields",
+        "what an informer's cache drops; the recorded objects have no managed fields, so input and output are the same",
+    ),
     ("pkg-podset/TestAddOrUpdateLabel", "adds an entry to a map, with Go's nil maps in mind"),
     ("pkg-resources/TestLazyRequests", "when Go copies a map before writing to it; the operations are code, not data"),
     ("pkg-resources/TestSliceRequests_Clone", "copying a value, which the language does for us"),
@@ -32,4 +36,5 @@ pub const NOT_APPLICABLE: &[(&str, &str)] = &[
     ("pkg-util-tas/TestCompactDomainRuns", "groups equal neighbours; the slices that come of it are compared"),
     ("pkg-util-tas/TestReusableHostnamePrefixKeys", "a step of the encoding whose result is compared as a whole"),
     ("pkg-util-testing/TestHaveConditionStatusAndReason", "a matcher for Kueue's own Go tests"),
+    ("pkg-util-tlsconfig/TestBuildTLSOptions", "copies three numbers into the options of Go's TLS library"),
 ];

@@ -6,6 +6,7 @@ mod apis_kueue_v1beta1;
 mod apis_visibility_v1beta2;
 mod cmd_importer_mapping;
 mod field_errors;
+mod pkg_config;
 mod pkg_features;
 mod pkg_podset;
 mod pkg_resources;
@@ -18,6 +19,7 @@ mod pkg_util_priority;
 mod pkg_util_resource;
 mod pkg_util_taints;
 mod pkg_util_tas;
+mod pkg_util_tlsconfig;
 mod pkg_util_tolerations;
 mod pkg_util_wait;
 mod pkg_webhooks;
@@ -38,6 +40,7 @@ pub const PACKAGES: &[(&str, Runners)] = &[
     ("apis-visibility-v1beta1", apis_visibility_v1beta2::RUNNERS),
     ("apis-visibility-v1beta2", apis_visibility_v1beta2::RUNNERS),
     ("cmd-importer-mapping", cmd_importer_mapping::RUNNERS),
+    ("pkg-config", pkg_config::RUNNERS),
     ("pkg-features", pkg_features::RUNNERS),
     ("pkg-podset", pkg_podset::RUNNERS),
     ("pkg-resources", pkg_resources::RUNNERS),
@@ -50,6 +53,7 @@ pub const PACKAGES: &[(&str, Runners)] = &[
     ("pkg-util-resource", pkg_util_resource::RUNNERS),
     ("pkg-util-taints", pkg_util_taints::RUNNERS),
     ("pkg-util-tas", pkg_util_tas::RUNNERS),
+    ("pkg-util-tlsconfig", pkg_util_tlsconfig::RUNNERS),
     ("pkg-util-tolerations", pkg_util_tolerations::RUNNERS),
     ("pkg-util-wait", pkg_util_wait::RUNNERS),
     ("pkg-webhooks", pkg_webhooks::RUNNERS),

@@ -98,7 +98,8 @@ impl<'n, 'c> Cursor<'n, 'c> {
         match &self.node.data {
             Data::Null => visitor.visit_str(""),
             Data::String(text) => visitor.visit_str(text),
-            _ => Err(self.mismatch("must be a string")),
+            Data::Bool(_) | Data::Number(_) => Err(self.mismatch("must be a string: put it in quotes")),
+            Data::List(_) | Data::Map(_) => Err(self.mismatch("must be a string")),
         }
     }
 

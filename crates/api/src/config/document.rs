@@ -179,7 +179,8 @@ fn collect_duplicates<'n>(node: &'n Node, steps: &mut Vec<Step<'n>>, found: &mut
                         free.insert(entry.line);
                     }
                     btree_map::Entry::Occupied(first) if found.len() < PROBLEMS_MAX => {
-                        let cause = Cause::Duplicate { first_line: *first.get(), value_line: entry.value.line };
+                        let (key, first_line) = (entry.key.clone(), *first.get());
+                        let cause = Cause::Duplicate { key, first_line, value_line: entry.value.line };
                         found.push(Problem { line: Some(entry.line), field: path_of(steps), cause });
                     }
                     btree_map::Entry::Occupied(_) => {}

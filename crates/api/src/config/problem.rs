@@ -24,7 +24,7 @@ pub enum Cause {
     /// The text cannot be read at all.
     Syntax(String),
     /// The field was set before.
-    Duplicate { first_line: u32, value_line: u32 },
+    Duplicate { key: String, first_line: u32, value_line: u32 },
     /// There is no such field; perhaps one of that name was meant.
     Unknown { meant: Option<&'static str> },
     /// The value is of the wrong type or not allowed; the error names the field once more.
@@ -98,9 +98,7 @@ fn strict_decoding_error(problems: &[Problem], syntax: Syntax) -> Option<String>
         match (cause, syntax) {
             (Cause::Unknown { .. }, _) => texts.push(format!("unknown field \"{field}\"")),
             (Cause::Duplicate { .. }, Syntax::Json) => texts.push(format!("duplicate field \"{field}\"")),
-            (Cause::Duplicate { value_line, .. }, Syntax::Yaml) => {
-                let key = field.to_string();
-                let key = key.rsplit(['.', ']']).next().unwrap_or_default();
+            (Cause::Duplicate { key, value_line, .. }, Syntax::Yaml) => {
                 repeated.push(format!("line {value_line}: key {key:?} already set in map"));
             }
             (Cause::Syntax(_) | Cause::Invalid(_), _) => return None,

@@ -132,12 +132,12 @@ gates! {
     /// Charges devices that pods claim through Dynamic Resource Allocation to quota.
     KueueDRAIntegration { "0.18": beta, on }, unread;
     /// Charges the consumed capacity of devices that several pods share.
-    KueueDRAIntegrationConsumableCapacity { "0.19": alpha, off } needs [KueueDRAIntegration], unread;
+    KueueDRAIntegrationConsumableCapacity { "0.19": alpha, off } needs [KueueDRAIntegration];
     /// Charges devices that pods ask for as extended resources.
     KueueDRAIntegrationExtendedResource { "0.18": alpha, off; "0.19": beta, on } needs [KueueDRAIntegration], unread;
     /// Charges the counters that a partition of a device consumes.
     KueueDRAIntegrationPartitionableDevices { "0.18": alpha, off; "0.19": beta, on }
-        needs [KueueDRAIntegration], unread;
+        needs [KueueDRAIntegration];
     /// Refuses workloads with device claims while their integration is off.
     KueueDRARejectWorkloadsWhenDRADisabled { "0.18": beta, on }, unread;
     /// Forbids changing the group size of a managed LeaderWorkerSet.
@@ -179,7 +179,7 @@ gates! {
     /// Orders the heads of a cycle by priority before age.
     PrioritySortingWithinCohort { "0.6": beta, on }, unread;
     /// Lets the configuration choose what is done with resources that no quota covers.
-    QuotaCheckStrategy { "0.18": alpha, off; "0.19": beta, on }, unread;
+    QuotaCheckStrategy { "0.18": alpha, off; "0.19": beta, on };
     /// Frees the quota of pods that are done while the rest of their job runs on.
     ReclaimablePods { "0.15": beta, on }, unread;
     /// Looks for other victims when an earlier workload of the cycle has taken the first choice.

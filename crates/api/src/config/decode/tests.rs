@@ -91,11 +91,11 @@ fn all_wrong_types_are_told_and_the_rest_is_kept() {
             {"amounts":{"memory":"1"},"names":["a","b"],"list":[{},{"count":2}]}
             line 6: amounts[cpu]: Invalid value: "x": quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'
             line 4: enable: Invalid value: "maybe": must be true or false
-            line 5: every: Invalid value: 5: must be a string
+            line 5: every: Invalid value: 5: must be a string: put it in quotes
             line 8: inner: Invalid value: 7: must be a mapping
             line 10: list[0].count: Invalid value: 1.5: must be a whole number
-            line 1: name: Invalid value: 5: must be a string
-            line 7: names[1]: Invalid value: 1: must be a string
+            line 1: name: Invalid value: 5: must be a string: put it in quotes
+            line 7: names[1]: Invalid value: 1: must be a string: put it in quotes
             line 2: port: Invalid value: 3000000000: must lie between -2147483648 and 2147483647
             line 3: ratio: Invalid value: "big": must be a number
         "#]],
