@@ -3,79 +3,71 @@
 use std::collections::BTreeMap;
 
 use kueue_core::quantity::Quantity;
-use serde::Serialize;
+use serde::de::{Deserialize, Deserializer, MapAccess};
 use serde_json::{Map, Value};
 
-/// Something a foreign object may hold, read so that `null` means "not given" at every depth.
-pub(super) trait Lenient: Default + PartialEq + Serialize {
-    /// The error starts with the path below this value: `[0].name: expected a string`.
-    fn read(value: Value) -> Result<Self, String>;
+/// Something a foreign object may hold. Inside of it too, `null` means "not given".
+pub(super) trait Lenient: Default + PartialEq + serde::Serialize {
+    /// Reads what is not `null`.
+    fn read<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error>;
 }
 
-macro_rules! scalars {
+macro_rules! read_as_is {
     ($($type:ty),*) => {$(
-        impl Lenient for $type {
-            fn read(value: Value) -> Result<Self, String> {
-                match value {
-                    Value::Null => Ok(Self::default()),
-                    value => serde_json::from_value(value).map_err(|error| format!(": {error}")),
-                }
+        impl $crate::core_v1::view::Lenient for $type {
+            fn read<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                serde::Deserialize::deserialize(deserializer)
             }
         }
     )*};
 }
-scalars!(bool, i32, i64, String, Quantity);
+read_as_is!(bool, i32, i64, String, Quantity);
 
 impl<T: Lenient> Lenient for Option<T> {
-    fn read(value: Value) -> Result<Self, String> {
-        if value.is_null() { Ok(None) } else { T::read(value).map(Some) }
+    fn read<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        T::read(deserializer).map(Some)
     }
 }
 
 impl<T: Lenient> Lenient for Vec<T> {
-    fn read(value: Value) -> Result<Self, String> {
-        match value {
-            Value::Null => Ok(Self::new()),
-            Value::Array(items) => {
-                let read = |(index, item)| T::read(item).map_err(|why| format!("[{index}]{why}"));
-                items.into_iter().enumerate().map(read).collect()
-            }
-            other => Err(misfit("a list", &other)),
-        }
+    fn read<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let items = Vec::<Option<Read<T>>>::deserialize(deserializer)?;
+        Ok(items.into_iter().map(or_default).collect())
     }
 }
 
 impl<T: Lenient> Lenient for BTreeMap<String, T> {
-    fn read(value: Value) -> Result<Self, String> {
-        object(value)?
-            .into_iter()
-            .map(|(key, value)| match T::read(value) {
-                Ok(value) => Ok((key, value)),
-                Err(why) => Err(format!("[{key}]{why}")),
-            })
-            .collect()
+    fn read<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let entries = BTreeMap::<String, Option<Read<T>>>::deserialize(deserializer)?;
+        Ok(entries.into_iter().map(|(key, value)| (key, or_default(value))).collect())
     }
 }
 
-/// The fields of an object, none for `null`.
-pub(super) fn object(value: Value) -> Result<Map<String, Value>, String> {
-    match value {
-        Value::Null => Ok(Map::new()),
-        Value::Object(map) => Ok(map),
-        other => Err(misfit("an object", &other)),
+/// Lets serde read something lenient.
+struct Read<T>(T);
+
+impl<'de, T: Lenient> Deserialize<'de> for Read<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        T::read(deserializer).map(Self)
     }
 }
 
-/// Takes a known field out of `rest`. One that is given but says nothing (`[]`, `{}`, `""`, `0`) stays there, so that it
-/// is written back.
-pub(super) fn take<T: Lenient>(rest: &mut Map<String, Value>, key: &str) -> Result<T, String> {
-    let Some(value) = rest.remove(key).filter(|value| !value.is_null()) else { return Ok(T::default()) };
-    let read = T::read(value).map_err(|why| format!(".{key}{why}"))?;
-    if read == T::default() {
-        let blank = serde_json::to_value(&read).map_err(|error| format!(".{key}: {error}"))?;
-        rest.insert(key.to_owned(), blank);
+fn or_default<T: Lenient>(value: Option<Read<T>>) -> T {
+    value.map(|Read(value)| value).unwrap_or_default()
+}
+
+/// Reads a known field. One that is given but says nothing (`[]`, `{}`, `""`, `0`) goes to `rest`, so that it is written
+/// back.
+pub(super) fn known<'de, A: MapAccess<'de>, T: Lenient>(
+    access: &mut A,
+    key: &str,
+    rest: &mut Map<String, Value>,
+) -> Result<T, A::Error> {
+    let Some(Read(value)) = access.next_value::<Option<Read<T>>>()? else { return Ok(T::default()) };
+    if value == T::default() {
+        rest.insert(key.to_owned(), serde_json::to_value(&value).map_err(serde::de::Error::custom)?);
     }
-    Ok(read)
+    Ok(value)
 }
 
 /// Whether two sets of further fields say the same: empty and missing are one, as they are for the API server, and so is
@@ -102,18 +94,6 @@ fn is_blank(value: &Value) -> bool {
         Value::Object(map) => map.values().all(is_blank),
         _ => false,
     }
-}
-
-fn misfit(expected: &str, found: &Value) -> String {
-    let found = match found {
-        Value::Null => "null",
-        Value::Bool(_) => "a boolean",
-        Value::Number(_) => "a number",
-        Value::String(_) => "a string",
-        Value::Array(_) => "a list",
-        Value::Object(_) => "an object",
-    };
-    format!(": expected {expected}, found {found}")
 }
 
 /// Declares a partial view: each known field with its name on the wire, the others in `rest`.
@@ -149,19 +129,35 @@ macro_rules! view {
 
         impl Eq for $name {}
 
-        impl $crate::core_v1::view::Lenient for $name {
-            fn read(value: serde_json::Value) -> Result<Self, String> {
-                let mut rest = $crate::core_v1::view::object(value)?;
-                $(let $field = $crate::core_v1::view::take(&mut rest, $key)?;)*
-                Ok(Self { $($field,)* rest })
-            }
-        }
+        read_as_is!($name);
 
         impl<'de> serde::Deserialize<'de> for $name {
             fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-                let value = serde_json::Value::deserialize(deserializer)?;
-                $crate::core_v1::view::Lenient::read(value)
-                    .map_err(|why| serde::de::Error::custom(why.trim_start_matches(['.', ':', ' '])))
+                struct Visitor;
+                impl<'de> serde::de::Visitor<'de> for Visitor {
+                    type Value = $name;
+
+                    fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                        f.write_str("an object")
+                    }
+
+                    fn visit_unit<E>(self) -> Result<$name, E> {
+                        Ok($name::default())
+                    }
+
+                    fn visit_map<A: serde::de::MapAccess<'de>>(self, mut access: A) -> Result<$name, A::Error> {
+                        use $crate::core_v1::view::known;
+                        let mut view = $name::default();
+                        while let Some(key) = access.next_key::<String>()? {
+                            match key.as_str() {
+                                $($key => view.$field = known(&mut access, $key, &mut view.rest)?,)*
+                                _ => drop(view.rest.insert(key, access.next_value()?)),
+                            }
+                        }
+                        Ok(view)
+                    }
+                }
+                deserializer.deserialize_any(Visitor)
             }
         }
 
