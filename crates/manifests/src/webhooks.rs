@@ -97,6 +97,8 @@ impl Hook {
                 "apiVersions": [self.version],
                 "operations": operations,
                 "resources": [self.plural],
+                // The default, said here because kubectl compares the list as a whole.
+                "scope": "*",
             }],
         });
         if self.group == GROUP {

@@ -57,12 +57,7 @@ fn flavor_quotas(holder: Holder) -> Schema {
 }
 
 fn resource_quota(holder: Holder) -> Schema {
-    let amount = || {
-        quantity().rule(Rule::new(
-            "type(self) == int ? self >= 0 : !self.startsWith('-')",
-            "must be greater than or equal to 0",
-        ))
-    };
+    let amount = || quantity().rule(Rule::new("!string(self).startsWith('-')", "must be greater than or equal to 0"));
     let (nominal, borrowing, lending) = match holder {
         Holder::ClusterQueue => (
             "How much of the resource this ClusterQueue may use of its own right. What is not used can be borrowed by \

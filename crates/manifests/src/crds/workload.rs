@@ -173,44 +173,48 @@ fn priority_rules(workload: Schema, version: Version) -> Schema {
     let reserved = holds("oldSelf", "QuotaReserved");
     let rule = |unchanged: &str, message: &str| Rule::new(format!("{unchanged} || !{reserved}"), message);
     if version < Version::V1Beta2 {
-        let both = |field: &str| format!("!has(self.spec.{field}) || !has(oldSelf.spec.{field})");
+        let either = |field: &str| format!("!has(self.spec.{field}) || !has(oldSelf.spec.{field})");
         let same = |field: &str| format!("self.spec.{field} == oldSelf.spec.{field}");
         let (name, source) = ("priorityClassName", "priorityClassSource");
+        let same_source = rule(
+            &format!("{} || {}", either(source), same(source)),
+            "priorityClassSource is immutable while workload quota reserved",
+        );
+        let same_name = rule(
+            &format!(
+                "{} || {} || {} || self.spec.{source} == 'kueue.x-k8s.io/workloadpriorityclass'",
+                either(name),
+                either(source),
+                same(name)
+            ),
+            "priorityClassName is immutable while workload quota reserved and priorityClassSource is not equal to \
+             kueue.x-k8s.io/workloadpriorityclass",
+        );
         return workload
-            .rule(rule(
-                &format!("{} || {}", both(source), same(source)),
-                "priorityClassSource is immutable while workload quota reserved",
-            ))
-            .rule(rule(
-                &format!(
-                    "{} || {} || {} || self.spec.{source} == 'kueue.x-k8s.io/workloadpriorityclass'",
-                    both(name),
-                    both(source),
-                    same(name)
-                ),
-                "priorityClassName is immutable while workload quota reserved and priorityClassSource is not equal to \
-                 kueue.x-k8s.io/workloadpriorityclass",
-            ));
+            .rule(same_source.at(".spec.priorityClassSource"))
+            .rule(same_name.at(".spec.priorityClassName"));
     }
-    let present = "!has(self.spec.priorityClassRef) || !has(oldSelf.spec.priorityClassRef)";
+    let either = "!has(self.spec.priorityClassRef) || !has(oldSelf.spec.priorityClassRef)";
     let same = |field: &str| format!("self.spec.priorityClassRef.{field} == oldSelf.spec.priorityClassRef.{field}");
-    workload
-        .rule(rule(
+    let rules = [
+        rule(
             "has(self.spec.priorityClassRef) == has(oldSelf.spec.priorityClassRef)",
             "priorityClassRef is immutable while workload quota reserved",
-        ))
-        .rule(rule(
-            &format!("{present} || {}", same("group")),
+        ),
+        rule(
+            &format!("{either} || {}", same("group")),
             "priorityClassRef.group is immutable while workload quota reserved",
-        ))
-        .rule(rule(
-            &format!("{present} || {}", same("kind")),
+        ),
+        rule(
+            &format!("{either} || {}", same("kind")),
             "priorityClassRef.kind is immutable while workload quota reserved",
-        ))
-        .rule(rule(
-            &format!("{present} || {} || self.spec.priorityClassRef.group != 'scheduling.k8s.io'", same("name")),
+        ),
+        rule(
+            &format!("{either} || {} || self.spec.priorityClassRef.group != 'scheduling.k8s.io'", same("name")),
             "priorityClassRef.name is immutable for scheduling.k8s.io/priorityclass while workload quota reserved",
-        ))
+        ),
+    ];
+    rules.into_iter().fold(workload, |workload, rule| workload.rule(rule.at(".spec.priorityClassRef")))
 }
 
 /// Pods that are given back belong to the pod sets, are not more than those have, and are not taken back while the
