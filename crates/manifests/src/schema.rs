@@ -28,6 +28,7 @@ pub struct Schema(Map<String, Value>);
 pub struct Rule {
     expression: String,
     message: String,
+    message_expression: Option<String>,
     field: Option<&'static str>,
 }
 
@@ -244,7 +245,14 @@ impl Schema {
 impl Rule {
     /// Refuses an object for which `expression` is false, with `message`.
     pub fn new(expression: impl Into<String>, message: impl Into<String>) -> Self {
-        Self { expression: expression.into(), message: message.into(), field: None }
+        Self { expression: expression.into(), message: message.into(), message_expression: None, field: None }
+    }
+
+    /// Makes the message from the object: a CEL expression that is evaluated when the rule is broken. So one rule can
+    /// stand for several without saying less.
+    #[must_use]
+    pub fn saying(self, expression: impl Into<String>) -> Self {
+        Self { message_expression: Some(expression.into()), ..self }
     }
 
     /// Reports the mistake at `path` below the schema that has the rule, such as `.lendingLimit`.
@@ -255,6 +263,9 @@ impl Rule {
 
     fn into_value(self) -> Value {
         let mut value = json!({"rule": self.expression, "message": self.message});
+        if let Some(expression) = self.message_expression {
+            value["messageExpression"] = expression.into();
+        }
         if let Some(path) = self.field {
             value["fieldPath"] = path.into();
         }

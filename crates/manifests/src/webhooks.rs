@@ -51,8 +51,8 @@ const HOOKS: &[Hook] = &[
     hook("apps", "v1", "statefulsets", "statefulset", CREATE_AND_UPDATE),
     hook("kubeflow.org", "v1", "tfjobs", "tfjob", CREATE),
     hook("trainer.kubeflow.org", "v1alpha1", "trainjobs", "trainjob", CREATE),
-    // Not workloads/status: what must hold between status and spec is checked by the rules of the CRD, and a call for
-    // every status write would be the dearest part of it.
+    // Not workloads/status: a call for every status write would be the dearest part of it, and only controllers write
+    // there. What others may write (answers of admission checks) is checked by the rules of the CRD.
     hook(GROUP, "v1beta2", "workloads", "workload", CREATE),
     hook("kubeflow.org", "v1", "xgboostjobs", "xgboostjob", CREATE),
 ];

@@ -58,7 +58,7 @@ fn spec(version: Version) -> Schema {
 
 fn status(version: Version) -> Schema {
     let share =
-        object().required("weightedShare", int64(), WEIGHTED_SHARE_DOC).when(version < Version::V1Beta2, |share| {
+        object().required("weightedShare", int64(), WEIGHTED_SHARE_DOC).when(version == Version::V1Beta1, |share| {
             share.field(
                 "admissionFairSharingStatus",
                 admission_fair_sharing_status(),

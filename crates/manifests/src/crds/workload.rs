@@ -1,7 +1,10 @@
 //! Workload: a job as the queue sees it, and the rules between its spec and its status.
 //!
-//! Every status write of every job passes these rules, so each starts with the cheap test that holds in the usual
-//! case: first whether the guarded field changed at all, and only then whether quota is reserved.
+//! Every status write of every job passes these rules, and the API server's time for them is a good part of what
+//! an admission costs. So each starts with the cheap test that holds in the usual case (whether the guarded field
+//! changed at all, and only then whether quota is reserved), and what only our own controllers could get wrong, or would
+//! take a comparison of whole pod templates, is left to the webhook: assignments that name unknown pod sets, an
+//! admission that changes, reclaimable pods that become fewer, pods that change while quota is reserved.
 
 mod spec;
 mod status;
@@ -58,13 +61,15 @@ fn schema(version: Version) -> Schema {
     } else {
         workload.field("spec", spec::spec(version).default(json!({})), SPEC_DOC)
     };
-    let workload = priority_rules(admission_rules(workload), version);
-    reclaimable_rules(pod_set_rules(workload))
+    workload
+        .rule(assignment_rule())
+        .rule(pod_set_update_rule())
+        .rule(if version < Version::V1Beta2 { priority_class_name_rule() } else { priority_class_ref_rule() })
         .rule(
             Rule::new(
                 format!(
                     "{} || !{} || !{}",
-                    unchanged("spec", "queueName"),
+                    unchanged("queueName"),
                     holds("oldSelf", "QuotaReserved"),
                     holds("self", "QuotaReserved")
                 ),
@@ -76,7 +81,7 @@ fn schema(version: Version) -> Schema {
             Rule::new(
                 format!(
                     "{} || !{} || !{}",
-                    unchanged("spec", "maximumExecutionTimeSeconds"),
+                    unchanged("maximumExecutionTimeSeconds"),
                     holds("oldSelf", "Admitted"),
                     holds("self", "Admitted")
                 ),
@@ -94,157 +99,90 @@ fn holds(object: &str, condition: &str) -> String {
     )
 }
 
-/// CEL for "the optional field is as it was".
-fn unchanged(parent: &str, field: &str) -> String {
-    let (new, old) = (format!("self.{parent}.{field}"), format!("oldSelf.{parent}.{field}"));
-    format!("(has({new}) == has({old}) && (!has({new}) || {new} == {old}))")
+/// CEL for "the optional field of the spec is as it was".
+fn unchanged(field: &str) -> String {
+    format!("{} && ({} || {})", in_both_or_neither(field), not_in_both(field), same(field))
 }
 
-fn admission_rules(workload: Schema) -> Schema {
-    let reserved = holds("self", "QuotaReserved");
-    workload
-        .rule(
-            Rule::new(
-                format!(
-                    "!has(self.status) || has(self.status.admission) || !{reserved} \
-                     || {} && !has(oldSelf.status.admission)",
-                    holds("oldSelf", "QuotaReserved")
-                ),
-                "must be set while the QuotaReserved condition is true",
-            )
-            .at(".status.admission"),
-        )
-        .rule(
-            Rule::new(
-                format!(
-                    "!has(self.status) || !has(self.status.admission) || {} || !{reserved}",
-                    "(has(self.spec.podSets) ? size(self.spec.podSets) : 0) == \
-                     (has(self.status.admission.podSetAssignments) ? size(self.status.admission.podSetAssignments) : 0)"
-                ),
-                "podSetAssignments must have the same number of podSets as the spec",
-            )
-            .at(".status.admission.podSetAssignments"),
-        )
-        .rule(
-            Rule::new(
-                format!(
-                    "!has(self.status) || !has(self.status.admission) || !has(self.status.admission.podSetAssignments) || \
-                     has(self.spec.podSets) && self.status.admission.podSetAssignments.all(a, \
-                     self.spec.podSets.exists(p, p.name == a.name)) || !{reserved}"
-                ),
-                "podSetAssignments must name podSets of the spec",
-            )
-            .at(".status.admission.podSetAssignments"),
-        )
-        .rule(
-            Rule::new(
-                "!has(self.status) || !has(self.status.admissionChecks) || self.status.admissionChecks.all(c, \
-                 !has(c.podSetUpdates) || has(self.spec.podSets) && c.podSetUpdates.all(u, \
-                 self.spec.podSets.exists(p, p.name == u.name)))",
-                "podSetUpdates must name podSets of the spec",
-            )
-            .at(".status.admissionChecks"),
-        )
+fn in_both_or_neither(field: &str) -> String {
+    format!("has(self.spec.{field}) == has(oldSelf.spec.{field})")
 }
 
-/// Once quota is reserved the pods are fixed. Elastic jobs may scale down, so a count may fall.
-fn pod_set_rules(workload: Schema) -> Schema {
-    let reserved = holds("oldSelf", "QuotaReserved");
-    workload.rule(
-        Rule::new(
-            format!(
-                "{} || !{reserved} || has(self.spec.podSets) && has(oldSelf.spec.podSets) \
-                 && size(self.spec.podSets) == size(oldSelf.spec.podSets) && self.spec.podSets.all(p, \
-                 oldSelf.spec.podSets.exists(o, o.name == p.name && p.count <= o.count && p.template == o.template \
-                 && has(p.minCount) == has(o.minCount) && (!has(p.minCount) || p.minCount == o.minCount) \
-                 && has(p.topologyRequest) == has(o.topologyRequest) \
-                 && (!has(p.topologyRequest) || p.topologyRequest == o.topologyRequest)))",
-                unchanged("spec", "podSets")
-            ),
-            "field is immutable",
-        )
-        .at(".spec.podSets"),
+fn not_in_both(field: &str) -> String {
+    format!("!has(self.spec.{field}) || !has(oldSelf.spec.{field})")
+}
+
+fn same(field: &str) -> String {
+    format!("self.spec.{field} == oldSelf.spec.{field}")
+}
+
+fn assignment_rule() -> Rule {
+    let sizes_agree = "(has(self.spec.podSets) ? size(self.spec.podSets) : 0) == \
+                       (has(self.status.admission.podSetAssignments) ? size(self.status.admission.podSetAssignments) : 0)";
+    Rule::new(
+        format!(
+            "!has(self.status) || !has(self.status.admission) || {sizes_agree} || !{}",
+            holds("self", "QuotaReserved")
+        ),
+        "podSetAssignments must have the same number of podSets as the spec",
     )
+    .at(".status.admission.podSetAssignments")
 }
 
-/// While quota is reserved the priority class stays, except that a workload may be given another
-/// WorkloadPriorityClass.
-fn priority_rules(workload: Schema, version: Version) -> Schema {
-    let reserved = holds("oldSelf", "QuotaReserved");
-    let rule = |unchanged: &str, message: &str| Rule::new(format!("{unchanged} || !{reserved}"), message);
-    if version < Version::V1Beta2 {
-        let either = |field: &str| format!("!has(self.spec.{field}) || !has(oldSelf.spec.{field})");
-        let same = |field: &str| format!("self.spec.{field} == oldSelf.spec.{field}");
-        let (name, source) = ("priorityClassName", "priorityClassSource");
-        let same_source = rule(
-            &format!("{} || {}", either(source), same(source)),
-            "priorityClassSource is immutable while workload quota reserved",
-        );
-        let same_name = rule(
-            &format!(
-                "{} || {} || {} || self.spec.{source} == 'kueue.x-k8s.io/workloadpriorityclass'",
-                either(name),
-                either(source),
-                same(name)
-            ),
-            "priorityClassName is immutable while workload quota reserved and priorityClassSource is not equal to \
-             kueue.x-k8s.io/workloadpriorityclass",
-        );
-        return workload
-            .rule(same_source.at(".spec.priorityClassSource"))
-            .rule(same_name.at(".spec.priorityClassName"));
-    }
-    let either = "!has(self.spec.priorityClassRef) || !has(oldSelf.spec.priorityClassRef)";
-    let same = |field: &str| format!("self.spec.priorityClassRef.{field} == oldSelf.spec.priorityClassRef.{field}");
-    let rules = [
-        rule(
-            "has(self.spec.priorityClassRef) == has(oldSelf.spec.priorityClassRef)",
-            "priorityClassRef is immutable while workload quota reserved",
-        ),
-        rule(
-            &format!("{either} || {}", same("group")),
-            "priorityClassRef.group is immutable while workload quota reserved",
-        ),
-        rule(
-            &format!("{either} || {}", same("kind")),
-            "priorityClassRef.kind is immutable while workload quota reserved",
-        ),
-        rule(
-            &format!("{either} || {} || self.spec.priorityClassRef.group != 'scheduling.k8s.io'", same("name")),
-            "priorityClassRef.name is immutable for scheduling.k8s.io/priorityclass while workload quota reserved",
-        ),
-    ];
-    rules.into_iter().fold(workload, |workload, rule| workload.rule(rule.at(".spec.priorityClassRef")))
+/// Checks are answered by other people's controllers too, so their answers are looked at.
+fn pod_set_update_rule() -> Rule {
+    Rule::new(
+        "!has(self.status) || !has(self.status.admissionChecks) || self.status.admissionChecks.all(c, \
+         !has(c.podSetUpdates) || has(self.spec.podSets) && c.podSetUpdates.all(u, \
+         self.spec.podSets.exists(p, p.name == u.name)))",
+        "podSetUpdates must name podSets of the spec",
+    )
+    .at(".status.admissionChecks")
 }
 
-/// Pods that are given back belong to the pod sets, are not more than those have, and are not taken back while the
-/// workload holds its quota. A job that was scaled down counts again from its smaller pod set.
-fn reclaimable_rules(workload: Schema) -> Schema {
-    workload
-        .rule(
-            Rule::new(
-                "!has(self.status) || !has(self.status.reclaimablePods) || self.status.reclaimablePods.all(r, \
-                 has(self.spec.podSets) && self.spec.podSets.exists(p, p.name == r.name && (r.count <= p.count \
-                 || has(oldSelf.status) && has(oldSelf.status.reclaimablePods) && oldSelf.status.reclaimablePods.exists(o, o.name == r.name && o.count == r.count))))",
-                "reclaimablePods must name podSets of the spec, and count at most their pods",
-            )
-            .at(".status.reclaimablePods"),
-        )
-        .rule(
-            Rule::new(
-                format!(
-                    "!has(oldSelf.status) || !has(oldSelf.status.reclaimablePods) \
-                     || oldSelf.status.reclaimablePods.all(o, \
-                     has(self.status) && has(self.status.reclaimablePods) && self.status.reclaimablePods.exists(r, \
-                     r.name == o.name && r.count >= o.count) || {}) || !{} || !{}",
-                    "has(self.status) && has(self.status.admission) && has(self.status.admission.podSetAssignments) \
-                     && has(self.spec.podSets) && self.status.admission.podSetAssignments.exists(a, a.name == o.name \
-                     && has(a.count) && self.spec.podSets.exists(p, p.name == o.name && p.count < a.count))",
-                    holds("self", "QuotaReserved"),
-                    holds("oldSelf", "QuotaReserved")
-                ),
-                "reclaimablePods cannot be removed or become fewer while workload quota reserved",
-            )
-            .at(".status.reclaimablePods"),
-        )
+/// While quota is reserved the class stays, except that a workload may be given another WorkloadPriorityClass.
+fn priority_class_ref_rule() -> Rule {
+    let reference = "priorityClassRef";
+    let (group, kind, name) =
+        (same("priorityClassRef.group"), same("priorityClassRef.kind"), same("priorityClassRef.name"));
+    Rule::new(
+        format!(
+            "{} && ({} || {group} && {kind} && ({name} || self.spec.{reference}.group != 'scheduling.k8s.io')) || !{}",
+            in_both_or_neither(reference),
+            not_in_both(reference),
+            holds("oldSelf", "QuotaReserved")
+        ),
+        "priorityClassRef is immutable while workload quota reserved",
+    )
+    .saying(format!(
+        "{} ? 'priorityClassRef is immutable while workload quota reserved' : \
+         !({group}) ? 'priorityClassRef.group is immutable while workload quota reserved' : \
+         !({kind}) ? 'priorityClassRef.kind is immutable while workload quota reserved' : \
+         'priorityClassRef.name is immutable for scheduling.k8s.io/priorityclass while workload quota reserved'",
+        not_in_both(reference)
+    ))
+    .at(".spec.priorityClassRef")
+}
+
+/// The same in v1beta1, where the class is named by two fields.
+fn priority_class_name_rule() -> Rule {
+    let (name, source) = ("priorityClassName", "priorityClassSource");
+    Rule::new(
+        format!(
+            "{} || {} && ({} || {} || self.spec.{source} == 'kueue.x-k8s.io/workloadpriorityclass') || !{}",
+            not_in_both(source),
+            same(source),
+            not_in_both(name),
+            same(name),
+            holds("oldSelf", "QuotaReserved")
+        ),
+        "priorityClassName is immutable while workload quota reserved",
+    )
+    .saying(format!(
+        "!({}) ? 'priorityClassSource is immutable while workload quota reserved' : \
+         'priorityClassName is immutable while workload quota reserved and priorityClassSource is not equal to \
+         kueue.x-k8s.io/workloadpriorityclass'",
+        same(source)
+    ))
+    .at(".spec.priorityClassName")
 }

@@ -1,6 +1,5 @@
 //! Runs the tables of `cases/`: an accepted object of each kind, and changes to it with what is said about them.
 
-use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
@@ -9,14 +8,11 @@ use serde_json::Value;
 
 use crate::api_server::problems;
 
-/// Changes to an object: a JSON pointer and the value to put there, `null` to remove what is there.
-type Changes = BTreeMap<String, Value>;
-
+/// Makes changes: at each JSON pointer the value is put, or removed when it is `null`.
 fn apply(object: &Value, changes: Option<&Value>) -> Value {
-    let changes: Changes = changes.map(|changes| serde_json::from_value(changes.clone()).unwrap()).unwrap_or_default();
     let mut object = object.clone();
-    for (pointer, value) in changes {
-        set(&mut object, &pointer, value);
+    for (pointer, value) in changes.and_then(Value::as_object).into_iter().flatten() {
+        set(&mut object, pointer, value.clone());
     }
     object
 }
@@ -32,12 +28,16 @@ fn set(object: &mut Value, pointer: &str, value: Value) {
             fields.insert(name.replace("~1", "/"), value);
         }
         (Value::Array(items), Value::Null) => {
-            items.remove(name.parse().unwrap());
+            items.remove(index(name));
         }
         (Value::Array(items), value) if name == "-" => items.push(value),
-        (Value::Array(items), value) => items[name.parse::<usize>().unwrap()] = value,
+        (Value::Array(items), value) => items[index(name)] = value,
         (other, _) => panic!("{pointer} points into {other}"),
     }
+}
+
+fn index(name: &str) -> usize {
+    name.parse().expect("an element of a list is pointed at by its index")
 }
 
 /// Runs one table and writes what was said under each case, in the order of the table.
@@ -45,12 +45,12 @@ fn run(table: &Value) -> String {
     let base = &table["accepted"];
     assert_eq!(problems(None, base), Vec::<String>::new(), "the accepted object");
     let mut text = String::new();
-    for case in table["cases"].as_array().unwrap() {
+    for case in table["cases"].as_array().expect("a table has cases") {
         let base = case.get("object").unwrap_or(base);
         let new = apply(base, case.get("set"));
         let old = case.get("before").map(|before| apply(base, Some(before)));
         let found = problems(old.as_ref(), &new);
-        text.push_str(&format!("{}\n", case["it"].as_str().unwrap()));
+        text.push_str(&format!("{}\n", case["it"].as_str().expect("a case has a name")));
         if found.is_empty() {
             text.push_str("  accepted\n");
         }

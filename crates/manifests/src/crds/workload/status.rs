@@ -73,12 +73,11 @@ fn clusters(status: Schema) -> Schema {
         ))
 }
 
-/// Set and unset as a whole; only the placement may still change afterwards.
 fn admission(version: Version) -> Schema {
     let assignments = list(pod_set_assignment(version), POD_SETS).keyed_by(&["name"]);
     const QUEUE_DOC: &str = "The ClusterQueue that the quota comes from.";
     const ASSIGNMENTS_DOC: &str = "The flavors of each pod set of the spec.";
-    let admission = if version < Version::V1Beta2 {
+    if version < Version::V1Beta2 {
         object().required("clusterQueue", object_name(), QUEUE_DOC).required(
             "podSetAssignments",
             assignments,
@@ -90,21 +89,7 @@ fn admission(version: Version) -> Schema {
             assignments,
             ASSIGNMENTS_DOC,
         )
-    };
-    let same = |field: &str| format!("has(a.{field}) == has(o.{field}) && (!has(a.{field}) || a.{field} == o.{field})");
-    admission.rule(Rule::new(
-        format!(
-            "has(self.clusterQueue) == has(oldSelf.clusterQueue) \
-             && (!has(self.clusterQueue) || self.clusterQueue == oldSelf.clusterQueue) \
-             && has(self.podSetAssignments) == has(oldSelf.podSetAssignments) && (!has(self.podSetAssignments) \
-             || size(self.podSetAssignments) == size(oldSelf.podSetAssignments) && self.podSetAssignments.all(a, \
-             oldSelf.podSetAssignments.exists(o, a.name == o.name && {} && {} && {})))",
-            same("count"),
-            same("flavors"),
-            same("resourceUsage")
-        ),
-        "field is immutable",
-    ))
+    }
 }
 
 fn pod_set_assignment(version: Version) -> Schema {
