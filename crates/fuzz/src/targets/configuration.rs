@@ -1,6 +1,6 @@
 //! The configuration file, damaged as text: what is accepted prints back to the same configuration.
 
-use kueue_api::config::{encode, load};
+use kueue_api::config::{check as judge, encode, load};
 
 use super::{Samples, Target};
 
@@ -23,6 +23,7 @@ pub(super) fn target() -> Target {
 }
 
 fn check(input: &str) -> Result<(), String> {
+    let _ = judge(input, "", NAMESPACE, &|_| Ok(()));
     let Ok(configuration) = load(input, NAMESPACE) else { return Ok(()) };
     let printed = encode(&configuration);
     let again = load(&printed, NAMESPACE)
