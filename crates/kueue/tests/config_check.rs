@@ -114,6 +114,16 @@ fn a_file_is_named_as_the_user_names_it() {
 }
 
 #[test]
+fn the_configuration_we_ship_is_fine() {
+    let shipped = concat!(env!("CARGO_MANIFEST_DIR"), "/../manifests/src/manager/controller_manager_config.yaml");
+    let (code, out, errors) = run(&["config", "check", shipped], "");
+    assert_eq!((code, errors.as_str()), (0, ""));
+    for setting in ["Workload.kueue.x-k8s.io: 10", "- leaderworkerset.x-k8s.io/leaderworkerset", "qps: 300"] {
+        assert!(out.contains(setting), "{setting} in {out}");
+    }
+}
+
+#[test]
 fn what_is_printed_can_be_read_again() {
     let input = "fairSharing: {preemptionStrategies: [LessThanInitialShare]}\nfeatureGates: {}\n\
                  controller: {groupKindConcurrency: {Job.batch: 5}, cacheSyncTimeout: 3}\n\

@@ -1,4 +1,5 @@
 use expect_test::{Expect, expect};
+use kueue_core::field::Path;
 use proptest::prelude::*;
 
 use super::*;
