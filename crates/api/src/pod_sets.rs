@@ -23,9 +23,7 @@ pub fn are_equivalent(a: &[PodSet], b: &[PodSet], tolerations: Tolerations) -> b
 }
 
 fn is_equivalent(a: &PodSet, b: &PodSet, tolerations: Tolerations) -> bool {
-    // A minimum of -1 is none; the schema allows no other negative one.
-    let min_count = |pod_set: &PodSet| pod_set.min_count.unwrap_or(-1);
-    a.count == b.count && min_count(a) == min_count(b) && is_same_pod(&a.template.spec, &b.template.spec, tolerations)
+    a.count == b.count && a.min_count == b.min_count && is_same_pod(&a.template.spec, &b.template.spec, tolerations)
 }
 
 fn is_same_pod(a: &PodSpec, b: &PodSpec, tolerations: Tolerations) -> bool {
