@@ -12,6 +12,8 @@ use crate::resource::{self, CPU};
 pub struct Amount(i64);
 
 impl Amount {
+    pub const ZERO: Self = Self(0);
+
     /// More than any bounded amount.
     pub const UNLIMITED: Self = Self(i64::MAX);
 

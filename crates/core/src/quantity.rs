@@ -149,6 +149,12 @@ impl Quantity {
         if mantissa == 0.0 { 0.0 } else { mantissa * power_of_ten_f64(scale) }
     }
 
+    /// The exact product, in the notation of the first factor.
+    #[must_use]
+    pub fn times(&self, factor: &Self) -> Self {
+        Self::from_decimal(self.to_decimal().times(&factor.to_decimal()), self.format)
+    }
+
     /// The product in nano, rounded towards zero, so that scaling down again and again ends at zero.
     ///
     /// # Panics

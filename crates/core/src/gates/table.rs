@@ -118,17 +118,17 @@ gates! {
     /// Removes pods that hang in termination on nodes that cannot be reached.
     FailureRecoveryPolicy { "0.15": alpha, off }, unread;
     /// Lets a queue within its nominal quota preempt without comparing fair shares.
-    FairSharingPreemptWithinNominal { "0.17": beta, on }, unread;
+    FairSharingPreemptWithinNominal { "0.17": beta, on };
     /// Under fair sharing, looks first at workloads whose part of the hierarchy does not borrow.
-    FairSharingPrioritizeNonBorrowing { "0.17": beta, on }, unread;
+    FairSharingPrioritizeNonBorrowing { "0.17": beta, on };
     /// Frees the quota of a plain pod as soon as its deletion starts instead of when it is gone.
     FastQuotaReleaseInPodIntegration { "0.17": alpha, off }, unread;
     /// Finishes workloads whose job no longer exists.
     FinishOrphanedWorkloads { "0.18": beta, on }, unread;
     /// Honours `flavorFungibility`: whether to borrow or preempt in this flavor before trying the next.
-    FlavorFungibility { "0.5": beta, on }, unread;
+    FlavorFungibility { "0.5": beta, on };
     /// Resumes the scan over flavors where it stopped even when usage changed in between.
-    FlavorFungibilityPreserveScanProgress { "0.20": beta, on } needs [FlavorFungibility], unread;
+    FlavorFungibilityPreserveScanProgress { "0.20": beta, on } needs [FlavorFungibility];
     /// Charges devices that pods claim through Dynamic Resource Allocation to quota.
     KueueDRAIntegration { "0.18": beta, on }, unread;
     /// Charges the consumed capacity of devices that several pods share.
@@ -173,17 +173,17 @@ gates! {
     /// Does not adopt a workload for a pod group unless one made it.
     PodIntegrationValidateGroupOwner { "0.18": beta, on }, unread;
     /// Looks first at workloads that wait for their own victims to leave.
-    PrioritizePreemptorWorkloads { "0.20": alpha, off }, unread;
+    PrioritizePreemptorWorkloads { "0.20": alpha, off };
     /// Adds the annotation `kueue.x-k8s.io/priority-boost` to the priority of a workload.
     PriorityBoost { "0.17": alpha, off };
     /// Orders the heads of a cycle by priority before age.
-    PrioritySortingWithinCohort { "0.6": beta, on }, unread;
+    PrioritySortingWithinCohort { "0.6": beta, on };
     /// Lets the configuration choose what is done with resources that no quota covers.
     QuotaCheckStrategy { "0.18": alpha, off; "0.19": beta, on };
     /// Frees the quota of pods that are done while the rest of their job runs on.
-    ReclaimablePods { "0.15": beta, on }, unread;
+    ReclaimablePods { "0.15": beta, on };
     /// Looks for other victims when an earlier workload of the cycle has taken the first choice.
-    RecomputeAssignmentUponPreemptionTargetsOverlap { "0.20": beta, on }, unread;
+    RecomputeAssignmentUponPreemptionTargetsOverlap { "0.20": beta, on };
     /// Refuses a ClusterQueue whose check strategy names flavors that it does not have.
     RejectUpdatesToCQWithInvalidOnFlavors { "0.18": alpha, off };
     /// Removes finalizers only from the version of the object that was looked at.
@@ -191,7 +191,7 @@ gates! {
     /// Asks plugins of the kube-scheduler whether a pod fits on a node.
     SchedulerLibraryIntegration { "0.19": alpha, off }, unread;
     /// Parks workloads that look the same together after one of them did not fit.
-    SchedulingEquivalenceHashing { "0.17": beta, off; "0.18": beta, on }, unread;
+    SchedulingEquivalenceHashing { "0.17": beta, off; "0.18": beta, on };
     /// Keeps generated workload names within 63 characters, so that they can be label values.
     ShortWorkloadNames { "0.17": alpha, off }, unread;
     /// Tolerates a missing owner of an object that is being deleted.
@@ -240,9 +240,9 @@ gates! {
     /// Places the pods of a job close together: on the same rack, block or whatever the levels are.
     TopologyAwareScheduling { "0.9": alpha, off; "0.14": beta, on };
     /// Writes down that a new workload is neither reserved nor admitted at the first look.
-    UnadmittedWorkloadsExplicitStatus { "0.19": beta, off } needs [UnadmittedWorkloadsObservability], unread;
+    UnadmittedWorkloadsExplicitStatus { "0.19": beta, off } needs [UnadmittedWorkloadsObservability];
     /// Says more precisely why a workload is not admitted, in conditions and metrics.
-    UnadmittedWorkloadsObservability { "0.19": beta, on }, unread;
+    UnadmittedWorkloadsObservability { "0.19": beta, on };
     /// Checks updates of Ray and Spark jobs also when they drop the queue name.
     ValidateRayAndSparkJobUpdates { "0.18": beta, on }, unread;
     /// Keeps resource requests as vectors instead of maps while placing by topology.

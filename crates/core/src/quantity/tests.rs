@@ -368,3 +368,11 @@ fn hostile_numbers_are_handled_at_once() {
         }
     }
 }
+
+#[test]
+fn a_product_is_exact_and_keeps_the_notation_of_the_first_factor() {
+    let product = |a: &str, b: &str| a.parse::<Quantity>().unwrap().times(&b.parse().unwrap()).to_string();
+    assert_eq!(product("2Gi", "3"), "6Gi");
+    assert_eq!(product("1500m", "500m"), "750m");
+    assert_eq!(product("3", "-2"), "-6");
+}
