@@ -8,4 +8,5 @@ pub mod corpus;
 pub mod not_applicable;
 pub mod packages;
 pub mod report;
+pub mod scenarios;
 pub mod suite;

@@ -87,7 +87,7 @@ fn guarded(run: Run, case: &Case) -> Result<(), Failure> {
 }
 
 /// `*` matches any run of characters.
-fn glob(pattern: &str, text: &str) -> bool {
+pub(crate) fn glob(pattern: &str, text: &str) -> bool {
     match pattern.split_once('*') {
         None => pattern == text,
         Some((head, tail)) => text.strip_prefix(head).is_some_and(|rest| {

@@ -1,0 +1,215 @@
+//! Everything around the engine: the objects, the clock, and those who act on them.
+
+mod setup;
+mod steps;
+
+use std::collections::BTreeMap;
+
+use anyhow::Result;
+use kueue_api::kueue::v1beta2::Workload;
+use kueue_api::limit_range::Summary;
+use kueue_core::duration::Duration;
+use kueue_core::resource::Formatter;
+use kueue_core::time::Time;
+use kueue_engine::{Change, Decision, Effect, Engine, Key, Scope};
+use kueue_translate::{ResourceRules, Surroundings, status_from_engine};
+use serde_json::{Map, Value, json};
+
+use super::state::{Shown, State, prune};
+
+/// The engine and the API server that it believes to talk to.
+pub(super) struct World {
+    pub(super) engine: Engine,
+    now: Time,
+    workloads: BTreeMap<String, Workload>,
+    /// Names of workloads that are gone.
+    deleted: Vec<String>,
+    rules: ResourceRules,
+    /// The limit ranges of each namespace.
+    limits: BTreeMap<String, Summary>,
+    formatter: Formatter,
+    has_fair_sharing: bool,
+    cohorts: Vec<String>,
+}
+
+impl World {
+    /// Tells the engine how a workload is now, and lets everything come to rest.
+    fn send(&mut self, key: &str, shown: &mut Shown) {
+        let change = self.change_of(key);
+        self.engine.apply(change, self.now);
+        self.settle(shown);
+    }
+
+    fn change_of(&self, key: &str) -> Change {
+        let object = &self.workloads[key];
+        let empty = Summary::default();
+        let limits = self.limits.get(&object.metadata.namespace).unwrap_or(&empty);
+        kueue_translate::workload(object, &Surroundings { resources: &self.rules, limits })
+    }
+
+    fn settle(&mut self, shown: &mut Shown) {
+        let effects = self.engine.settle(self.now);
+        self.perform(effects, shown);
+    }
+
+    /// Does what the engine decided, and tells it that it is done.
+    fn perform(&mut self, effects: Vec<Effect>, shown: &mut Shown) {
+        let mut written = Vec::new();
+        for effect in effects {
+            match effect {
+                Effect::Status { workload, status, decision } => {
+                    let key = workload.to_string();
+                    note_decision(&key, &decision, shown);
+                    if let Some(object) = self.workloads.get_mut(&key) {
+                        status_from_engine(&status, &self.formatter, &mut object.status);
+                        written.push(key);
+                    }
+                }
+                Effect::Deactivate(workload) => {
+                    let key = workload.to_string();
+                    if let Some(object) = self.workloads.get_mut(&key) {
+                        object.spec.active = Some(false);
+                        written.push(key);
+                    }
+                }
+                Effect::Event(event) => {
+                    let kind = if event.is_warning { "Warning" } else { "Normal" };
+                    let events = shown.events.entry(event.workload.to_string()).or_default();
+                    events.push([kind.to_owned(), event.reason.to_string(), without_waits(&event.message)]);
+                }
+            }
+        }
+        // What comes back from the API server is what the engine knows already.
+        for key in written {
+            let change = self.change_of(&key);
+            self.engine.apply(change, self.now);
+        }
+        let echo = self.engine.settle(self.now);
+        assert!(echo.is_empty(), "the engine answered to its own decisions: {echo:?}");
+    }
+
+    pub(super) fn step(&mut self, step: &Value) -> Result<Shown> {
+        let mut shown = Shown::default();
+        self.play(step, &mut shown)?;
+        for events in shown.events.values_mut() {
+            sort_runs(events);
+        }
+        Ok(shown)
+    }
+
+    fn advance(&mut self, seconds: i64, shown: &mut Shown) {
+        self.now = self.now + Duration::from_seconds(seconds);
+        self.settle(shown);
+    }
+
+    /// What can be seen now.
+    pub(super) fn state(&self) -> State {
+        let mut state = Map::new();
+        let mut queues = Map::new();
+        let mut usage = Map::new();
+        let mut shares = Map::new();
+        for name in self.engine.queue_names() {
+            let pending = self.engine.pending(name);
+            let keys = |keys: &[Key]| keys.iter().map(Key::to_string).collect::<Vec<_>>();
+            queues.insert(
+                name.to_string(),
+                json!({"active": keys(&pending.active), "inadmissible": keys(&pending.parked)}),
+            );
+            let used: Map<String, Value> = self
+                .engine
+                .usage(name)
+                .into_iter()
+                .map(|(flavor, resource, amount)| (format!("{flavor}/{resource}"), json!(amount.get())))
+                .collect();
+            usage.insert(name.to_string(), Value::Object(used));
+            if self.has_fair_sharing {
+                shares.insert(name.to_string(), json!(self.engine.queue_share(name)));
+            }
+        }
+        state.insert("queues".to_owned(), Value::Object(queues));
+        state.insert("usage".to_owned(), Value::Object(usage));
+        if self.has_fair_sharing {
+            state.insert("shares".to_owned(), Value::Object(shares));
+            let shares = self.cohorts.iter().map(|name| (name.clone(), json!(self.engine.cohort_share(name))));
+            state.insert("cohortShares".to_owned(), Value::Object(shares.collect()));
+        }
+        let mut workloads: Map<String, Value> =
+            self.workloads.iter().map(|(key, object)| (key.clone(), shown_workload(object))).collect();
+        workloads.extend(self.deleted.iter().map(|key| (key.clone(), json!({"deleted": true}))));
+        state.insert("workloads".to_owned(), Value::Object(workloads));
+        state.insert("notified".to_owned(), self.notified());
+        prune(&mut state);
+        State(state)
+    }
+
+    fn notified(&self) -> Value {
+        let mut cohorts = Vec::new();
+        let mut queues = Vec::new();
+        for scope in self.engine.scopes() {
+            match scope {
+                Scope::Cohort(name) => cohorts.push(name.to_string()),
+                Scope::Queue(name) => queues.push(name.to_string()),
+            }
+        }
+        json!({"cohorts": cohorts, "clusterQueues": queues})
+    }
+}
+
+fn shown_workload(object: &Workload) -> Value {
+    let status = &object.status;
+    let conditions: Map<String, Value> = status
+        .conditions
+        .iter()
+        .map(|condition| {
+            (condition.r#type.clone(), json!([condition.status.as_str(), condition.reason, condition.message]))
+        })
+        .collect();
+    let checks: Map<String, Value> = status
+        .admission_checks
+        .iter()
+        .map(|check| (check.name.clone(), json!([check.state.as_str(), check.message])))
+        .collect();
+    let requeue = status.requeue_state.as_ref();
+    json!({
+        "admission": status.admission,
+        "conditions": conditions,
+        "admissionChecks": checks,
+        "requeueAt": requeue.and_then(|requeue| requeue.requeue_at),
+        "requeueCount": requeue.and_then(|requeue| requeue.count),
+        "inactive": (object.spec.active == Some(false)).then_some("true"),
+    })
+}
+
+fn note_decision(key: &str, decision: &Decision, shown: &mut Shown) {
+    let winner = match decision {
+        Decision::Reserved => key.to_owned(),
+        Decision::Preempted { reason, preemptor } => {
+            shown.preempted.insert(key.to_owned(), reason.to_string());
+            preemptor.to_string()
+        }
+        Decision::Waiting | Decision::Evicted(_) | Decision::LifeCycle => return,
+    };
+    if !shown.order.contains(&winner) {
+        shown.order.push(winner);
+    }
+}
+
+/// Leaves out how long something waited, as the recordings do.
+fn without_waits(message: &str) -> String {
+    let mut message = message.to_owned();
+    for phrase in [", wait time since queued was ", ", wait time since reservation was "] {
+        if let Some(start) = message.find(phrase) {
+            let rest = &message[start + phrase.len()..];
+            let end = rest.find('s').map_or(rest.len(), |end| end + 1);
+            message = format!("{}{}", &message[..start], &rest[end..]);
+        }
+    }
+    message
+}
+
+/// Victims are written in parallel, so the order of the events about them says nothing.
+fn sort_runs(events: &mut [[String; 3]]) {
+    for run in events.chunk_by_mut(|a, b| a[1] == "PreemptedWorkload" && b[1] == "PreemptedWorkload") {
+        run.sort();
+    }
+}

@@ -1,0 +1,8 @@
+//! What each change does to the state.
+
+mod queues;
+mod references;
+mod wake;
+mod workloads;
+
+pub(crate) use workloads::Before;

@@ -1,0 +1,221 @@
+//! ClusterQueues and LocalQueues come, change and go.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use crate::change::{LocalQueueSpec, QueueSpec, StopPolicy};
+use crate::engine::Engine;
+use crate::id::{LocalQueueId, Name, QueueId, WorkloadId};
+use crate::pending::Pending;
+use crate::queue::{LocalQueueObject, Queue, ResourceGroup, Rules};
+use crate::workload::Place;
+
+impl Engine {
+    pub(crate) fn on_queue(&mut self, spec: QueueSpec) {
+        match self.queue_ids.get(&spec.name) {
+            Some(id) if self.queues[*id].spec == spec => {}
+            Some(id) => self.change_queue(*id, spec),
+            None => self.add_queue(spec),
+        }
+    }
+
+    fn add_queue(&mut self, spec: QueueSpec) {
+        let name = spec.name.clone();
+        let rules = Arc::new(self.rules_of(&spec));
+        let node = self.quotas.add_queue(&name);
+        let id = self.queues.insert(Queue {
+            name: name.clone(),
+            node,
+            spec,
+            rules,
+            is_active: false,
+            pending: Pending::default(),
+            reserving: BTreeSet::new(),
+        });
+        self.quotas.set_queue_id(node, id);
+        self.queue_ids.insert(name.clone(), id);
+        self.place_in_tree(id);
+        for stray in self.strays.remove(&name).unwrap_or_default() {
+            self.sync_claim(stray);
+        }
+        for lq in self.served_by.get(&name).cloned().unwrap_or_default() {
+            self.admit_items(lq);
+        }
+        self.notify(&[id]);
+        self.unsettle_queue(&name);
+    }
+
+    fn change_queue(&mut self, id: QueueId, spec: QueueSpec) {
+        let old = &self.queues[id].spec;
+        let concerns_workloads = old.checks != spec.checks || old.stop != spec.stop;
+        let name = spec.name.clone();
+        let rules = Arc::new(self.rules_of(&spec));
+        let queue = &mut self.queues[id];
+        queue.spec = spec;
+        queue.rules = rules;
+        self.place_in_tree(id);
+        self.notify(&[id]);
+        if concerns_workloads {
+            self.unsettle_queue(&name);
+        }
+    }
+
+    fn place_in_tree(&mut self, id: QueueId) {
+        let groups = self.queues[id].spec.groups.clone();
+        let quotas = self.quotas_of(&groups);
+        let queue = &self.queues[id];
+        self.quotas.set_weight(queue.node, queue.spec.weight);
+        self.quotas.set_queue(queue.node, quotas, queue.spec.cohort.as_ref());
+        if self.quotas.has_seen_cycle() {
+            self.refresh_activity();
+        } else {
+            self.refresh_activity_of(id);
+        }
+    }
+
+    fn rules_of(&mut self, spec: &QueueSpec) -> Rules {
+        let names = &mut self.names;
+        let groups: Vec<ResourceGroup> = spec
+            .groups
+            .iter()
+            .map(|group| ResourceGroup {
+                resources: group.resources.iter().map(|resource| names.resource_id(resource)).collect(),
+                flavors: group.flavors.iter().map(|quota| names.flavor_id(&quota.flavor)).collect(),
+            })
+            .collect();
+        let mut all: Vec<_> = groups.iter().flat_map(|group| group.flavors.iter().copied()).collect();
+        all.dedup();
+        let checks = spec
+            .checks
+            .iter()
+            .map(|check| match check.flavors.as_slice() {
+                [] => (check.name.clone(), all.clone()),
+                some => (check.name.clone(), some.iter().map(|flavor| names.flavor_id(flavor)).collect()),
+            })
+            .collect();
+        Rules {
+            groups,
+            preemption: spec.preemption,
+            fungibility: spec.fungibility,
+            strategy: spec.strategy,
+            namespaces: spec.namespaces.clone(),
+            checks,
+        }
+    }
+
+    pub(crate) fn on_queue_gone(&mut self, name: &Name) {
+        let Some(id) = self.queue_ids.remove(name) else { return };
+        let queue = &self.queues[id];
+        let waiting: Vec<WorkloadId> =
+            queue.pending.awake().into_iter().chain(queue.pending.asleep()).map(|ticket| ticket.id).collect();
+        let reserving: Vec<WorkloadId> = queue.reserving.iter().map(|rank| rank.id).collect();
+        for workload in waiting {
+            self.workloads[workload].place = Place::Nowhere;
+        }
+        for workload in reserving {
+            self.drop_claim(workload);
+            self.strays.entry(name.clone()).or_default().insert(workload);
+        }
+        self.ready.remove(&id);
+        let queue = self.queues.remove(id);
+        for class in queue.pending.no_fit.into_keys() {
+            self.classes.leave(class);
+        }
+        self.quotas.remove_queue(queue.node);
+        if self.quotas.has_seen_cycle() {
+            self.refresh_activity();
+        }
+        self.unsettle_queue(name);
+    }
+
+    pub(crate) fn on_local_queue(&mut self, spec: &LocalQueueSpec) {
+        let namespace = self.names.namespace_id(&spec.namespace);
+        let id = self.names.local_queue_id(namespace, &spec.name);
+        let object = LocalQueueObject { queue: spec.queue.clone(), stop: spec.stop };
+        let old = self.local_queues.entry(id).or_default().object.replace(object);
+        self.served_by.entry(spec.queue.clone()).or_default().insert(id);
+        let Some(old) = old else {
+            if spec.stop == StopPolicy::None {
+                self.admit_items(id);
+            }
+            self.unsettle_local_queue(id);
+            return;
+        };
+        if old.queue != spec.queue
+            && let Some(others) = self.served_by.get_mut(&old.queue)
+        {
+            others.remove(&id);
+        }
+        let was_running = old.stop == StopPolicy::None;
+        let is_running = spec.stop == StopPolicy::None;
+        if was_running && (!is_running || old.queue != spec.queue) {
+            self.withdraw_items(id);
+        }
+        if is_running && (!was_running || old.queue != spec.queue) {
+            self.admit_items(id);
+        }
+        if old.stop != spec.stop {
+            self.unsettle_local_queue(id);
+        }
+    }
+
+    pub(crate) fn on_local_queue_gone(&mut self, namespace: &Name, name: &Name) {
+        let namespace = self.names.namespace_id(namespace);
+        let id = self.names.local_queue_id(namespace, name);
+        let Some(old) = self.local_queues.get_mut(&id).and_then(|lq| lq.object.take()) else { return };
+        if let Some(others) = self.served_by.get_mut(&old.queue) {
+            others.remove(&id);
+        }
+        self.withdraw_items(id);
+        self.unsettle_local_queue(id);
+    }
+
+    /// The ClusterQueue that a LocalQueue leads to, if both are there and the LocalQueue runs.
+    pub(crate) fn queue_of(&self, lq: LocalQueueId) -> Option<QueueId> {
+        self.queue_ids.get(self.local_queues.get(&lq)?.target()?).copied()
+    }
+
+    /// Puts all waiting workloads of the LocalQueue into its ClusterQueue, awake, whatever parked them before.
+    fn admit_items(&mut self, lq: LocalQueueId) {
+        let members: Vec<WorkloadId> = self
+            .local_queues
+            .get(&lq)
+            .into_iter()
+            .filter(|lq| lq.target().is_some())
+            .flat_map(|lq| lq.workloads.iter().copied())
+            .collect();
+        let queue = self.queue_of(lq);
+        for id in members {
+            let workload = &mut self.workloads[id];
+            workload.assigned = Some(lq);
+            if let Some(queue) = queue
+                && workload.is_admissible()
+                && workload.place == Place::Nowhere
+            {
+                self.push_awake(id, queue);
+            }
+        }
+    }
+
+    fn withdraw_items(&mut self, lq: LocalQueueId) {
+        let members: Vec<WorkloadId> =
+            self.local_queues.get(&lq).into_iter().flat_map(|lq| lq.workloads.iter().copied()).collect();
+        for id in members {
+            if !matches!(self.workloads[id].place, Place::InFlight(_)) {
+                self.leave_queue(id);
+            }
+        }
+    }
+
+    fn unsettle_queue(&mut self, name: &Name) {
+        for lq in self.served_by.get(name).cloned().unwrap_or_default() {
+            self.unsettle_local_queue(lq);
+        }
+    }
+
+    fn unsettle_local_queue(&mut self, lq: LocalQueueId) {
+        for id in self.local_queues.get(&lq).into_iter().flat_map(|lq| &lq.workloads) {
+            self.unsettled.insert(self.workloads[*id].key.clone(), *id);
+        }
+    }
+}

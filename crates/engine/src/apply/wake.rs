@@ -1,0 +1,110 @@
+//! When parked workloads are looked at again.
+//!
+//! A trigger names the tree of queues that it may help. Scopes collect until they are served; serving wakes every
+//! sleeper of the tree whose namespace is accepted and whose backoff is over.
+
+use kueue_core::time::Time;
+
+use crate::engine::{Engine, Scope};
+use crate::id::{NodeId, QueueId, WorkloadId};
+use crate::settings::WakePolicy;
+use crate::workload::{Place, Ticket};
+
+impl Engine {
+    /// The scopes that wait to be served.
+    pub fn scopes(&self) -> impl Iterator<Item = &Scope> {
+        self.scopes.iter()
+    }
+
+    /// Serves all scopes that wait.
+    pub fn flush(&mut self, now: Time) {
+        for scope in std::mem::take(&mut self.scopes) {
+            let node = match &scope {
+                Scope::Cohort(name) => self.quotas.cohort(name),
+                Scope::Queue(name) => self.queue_ids.get(name).map(|queue| self.queues[*queue].node),
+            };
+            let Some(node) = node.filter(|node| !self.quotas.node(*node).is_in_cycle) else { continue };
+            let mut nodes = Vec::new();
+            match scope {
+                Scope::Cohort(_) => self.quotas.queues_below(node, &mut nodes),
+                Scope::Queue(_) => nodes.push(node),
+            }
+            for node in nodes {
+                let queue = self.quotas.node(node).queue.expect("only ClusterQueues are listed");
+                self.wake_queue(queue, now);
+            }
+        }
+    }
+
+    /// Serves the scopes if that is due before a cycle.
+    pub(crate) fn flush_before_cycle(&mut self, now: Time) {
+        if self.settings.wake == WakePolicy::Targeted {
+            self.flush(now);
+        }
+    }
+
+    pub(crate) fn notify(&mut self, queues: &[QueueId]) {
+        for queue in queues {
+            self.notify_tree(self.queues[*queue].node);
+        }
+    }
+
+    pub(crate) fn notify_tree(&mut self, node: NodeId) {
+        if self.quotas.node(node).is_in_cycle {
+            return;
+        }
+        let root = self.quotas.node(self.quotas.root(node));
+        self.scopes.insert(match root.queue {
+            Some(_) => Scope::Queue(root.name.clone()),
+            None => Scope::Cohort(root.name.clone()),
+        });
+    }
+
+    /// Quota of the workload came free: its queue's tree may use it.
+    pub(crate) fn notify_associated(&mut self, id: WorkloadId) {
+        let Some(lq) = self.workloads[id].assigned else { return };
+        if let Some(queue) = self.queue_of(lq) {
+            self.notify(&[queue]);
+        }
+    }
+
+    fn wake_queue(&mut self, id: QueueId, now: Time) {
+        let rested: Vec<Ticket> = self.queues[id]
+            .pending
+            .held()
+            .filter(|ticket| {
+                let workload = &self.workloads[ticket.id];
+                workload.is_backoff_over(now) && self.serves(id, workload.namespace)
+            })
+            .cloned()
+            .collect();
+        let Self { queues, namespaces, classes, .. } = self;
+        let queue = &mut queues[id];
+        queue.pending.wake_cycle = queue.pending.pop_cycle;
+        for (class, _) in queue.pending.no_fit.drain() {
+            classes.leave(class);
+        }
+        let rules = queue.rules.clone();
+        queue.pending.wake(|namespace| match (namespaces.get(&namespace), &rules.namespaces) {
+            (Some(labels), Some(selector)) => selector.matches(labels),
+            _ => false,
+        });
+        for ticket in rested {
+            if let Place::Held(seat) = std::mem::take(&mut self.workloads[ticket.id].place) {
+                let pending = &mut self.queues[id].pending;
+                pending.remove_held(&seat);
+                pending.push(&seat);
+                self.workloads[ticket.id].place = Place::Queued(seat);
+            }
+        }
+        self.refresh_ready(id);
+    }
+
+    pub(crate) fn refresh_ready(&mut self, id: QueueId) {
+        if self.queues[id].pending.has_awake() {
+            self.ready.insert(id);
+        } else {
+            self.ready.remove(&id);
+        }
+    }
+}

@@ -1,0 +1,297 @@
+//! Which flavor each resource of a workload gets, and at what cost.
+//!
+//! Pod sets are served in order, each seeing what those before it were given. Topology placement will be asked for
+//! here, after all flavors are chosen: it can turn a fit into a preemption, and a preemption into a refusal.
+
+mod attempt;
+mod flavor;
+
+use kueue_core::amount::Amount;
+use kueue_core::gates::Gate;
+
+use crate::engine::Engine;
+use crate::id::{FlavorId, NodeId, PoolId, QueueId, ResourceId, WorkloadId};
+use crate::names::Names;
+use crate::queue::Rules;
+use crate::text;
+use crate::text::refusal::Refusal;
+use crate::workload::{Progress, Total};
+
+pub(crate) use attempt::{Attempt, Obstacle};
+
+/// What has to happen before a flavor can be used; later is better.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) enum Mode {
+    NoFit,
+    Preempt,
+    /// It fits once the victims of others have left.
+    DeferredFit,
+    Fit,
+}
+
+/// The same, seen closer; later is better.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) enum Outlook {
+    NoFit,
+    /// Preemption would be allowed, but there is nobody to preempt.
+    NoCandidates,
+    /// With victims in the same queue.
+    Preempt,
+    /// With victims in queues that borrow.
+    Reclaim,
+    Fit,
+}
+
+impl Outlook {
+    fn mode(self) -> Mode {
+        match self {
+            Self::NoFit => Mode::NoFit,
+            Self::NoCandidates | Self::Preempt | Self::Reclaim => Mode::Preempt,
+            Self::Fit => Mode::Fit,
+        }
+    }
+}
+
+/// The flavor of one resource.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Choice {
+    pub(crate) flavor: FlavorId,
+    pub(crate) mode: Mode,
+    /// How far up the tree quota is borrowed from; 0 when it is not.
+    pub(crate) borrow: u32,
+    /// Where the scan stopped; -1 when it reached the end.
+    tried: i32,
+}
+
+/// What one pod set gets.
+#[derive(Clone, Debug)]
+pub(crate) struct PodSetAssignment {
+    pub(crate) count: i32,
+    pub(crate) requests: Vec<(ResourceId, i64)>,
+    /// By resource name.
+    pub(crate) flavors: Vec<(ResourceId, Choice)>,
+    refusals: Vec<Refusal>,
+    /// By flavor name.
+    attempts: Vec<Attempt>,
+}
+
+/// What a workload gets.
+#[derive(Clone, Debug)]
+pub(crate) struct Assignment {
+    pub(crate) pod_sets: Vec<PodSetAssignment>,
+    /// The furthest borrowing of all resources.
+    pub(crate) borrowing: u32,
+    pub(crate) usage: Vec<(PoolId, Amount)>,
+    pub(crate) mode: Mode,
+    pub(crate) obstacle: Option<&'static str>,
+    pub(crate) progress: Progress,
+}
+
+/// One attempt to assign, with everything it depends on.
+#[derive(Debug)]
+pub(crate) struct Plan<'a> {
+    pub(crate) workload: WorkloadId,
+    pub(crate) queue: QueueId,
+    pub(crate) node: NodeId,
+    pub(crate) rules: &'a Rules,
+    pub(crate) progress: Option<&'a Progress>,
+    /// Per pod set the flavors that an earlier attempt in the same cycle chose: no others are tried.
+    pub(crate) pins: Option<&'a [Vec<(ResourceId, FlavorId)>]>,
+}
+
+impl Engine {
+    pub(crate) fn assign(&mut self, plan: &Plan<'_>, totals: &[Total]) -> Assignment {
+        let pods = self.names.resource_id(&"pods".into());
+        let counts_pods = plan.rules.group_of(pods).is_some();
+        let mut assignment = Assignment {
+            pod_sets: Vec::with_capacity(totals.len()),
+            borrowing: 0,
+            usage: Vec::new(),
+            mode: Mode::NoFit,
+            obstacle: None,
+            progress: Progress {
+                tried: Vec::with_capacity(totals.len()),
+                generation: self.quotas.node(plan.node).generation,
+                cycle: self.cycles,
+            },
+        };
+        for (index, total) in totals.iter().enumerate() {
+            let mut total = total.clone();
+            if counts_pods {
+                self.set_pods(&mut total, pods);
+            }
+            let pod_set = self.assign_pod_set(plan, index, total, &assignment.usage);
+            let is_failed = !pod_set.requests.is_empty() && pod_set.flavors.is_empty();
+            assignment.add(pod_set, &mut self.names);
+            if is_failed {
+                break;
+            }
+        }
+        assignment.mode = assignment.pod_sets.iter().map(PodSetAssignment::mode).min().unwrap_or(Mode::NoFit);
+        if assignment.mode == Mode::NoFit && self.settings.gates.enabled(Gate::UnadmittedWorkloadsObservability) {
+            assignment.obstacle = Some(assignment.obstacle(plan.rules).reason());
+        }
+        assignment
+    }
+
+    fn set_pods(&self, total: &mut Total, pods: ResourceId) {
+        let count = i64::from(total.count);
+        match total.requests.iter_mut().find(|(resource, _)| *resource == pods) {
+            Some((_, sum)) => *sum = count,
+            None => {
+                total.requests.push((pods, count));
+                self.names.sort_requests(&mut total.requests);
+            }
+        }
+    }
+
+    fn assign_pod_set(
+        &mut self,
+        plan: &Plan<'_>,
+        index: usize,
+        total: Total,
+        assumed: &[(PoolId, Amount)],
+    ) -> PodSetAssignment {
+        let mut pod_set = PodSetAssignment {
+            count: total.count,
+            requests: total.requests,
+            flavors: Vec::new(),
+            refusals: Vec::new(),
+            attempts: Vec::new(),
+        };
+        for slot in 0..pod_set.requests.len() {
+            let (resource, amount) = pod_set.requests[slot];
+            let is_covered = plan.rules.group_of(resource).is_some();
+            if !is_covered && (amount == 0 || self.ignores_undeclared()) {
+                continue;
+            }
+            if pod_set.flavors.iter().any(|(known, _)| *known == resource) {
+                // It came with another resource of its group.
+                continue;
+            }
+            let found = self.find_flavor(plan, index, &pod_set.requests, resource, assumed);
+            attempt::merge(&mut pod_set.attempts, found.attempts, resource, plan.rules, &self.names);
+            if found.choices.is_empty() {
+                pod_set.flavors.clear();
+                pod_set.refusals = found.refusals;
+                break;
+            }
+            pod_set.flavors.extend(found.choices);
+            pod_set.refusals.extend(found.refusals);
+        }
+        let names = &self.names;
+        pod_set.flavors.sort_by(|(a, _), (b, _)| names.resource(*a).cmp(names.resource(*b)));
+        pod_set
+    }
+
+    fn ignores_undeclared(&self) -> bool {
+        self.settings.ignores_undeclared && self.settings.gates.enabled(Gate::QuotaCheckStrategy)
+    }
+}
+
+impl PodSetAssignment {
+    fn mode(&self) -> Mode {
+        if self.refusals.is_empty() {
+            Mode::Fit
+        } else {
+            self.flavors.iter().map(|(_, choice)| choice.mode).min().unwrap_or(Mode::NoFit)
+        }
+    }
+}
+
+impl Assignment {
+    fn add(&mut self, pod_set: PodSetAssignment, names: &mut Names) {
+        let mut tried = Vec::with_capacity(pod_set.flavors.len());
+        for (resource, choice) in &pod_set.flavors {
+            self.borrowing = self.borrowing.max(choice.borrow);
+            let pool = names.pool_id(choice.flavor, *resource);
+            let amount = pod_set.requests.iter().find(|(known, _)| known == resource).map_or(0, |(_, amount)| *amount);
+            add_usage(&mut self.usage, pool, Amount::new(amount));
+            tried.push((*resource, choice.tried));
+        }
+        self.progress.tried.push(tried);
+        self.pod_sets.push(pod_set);
+    }
+
+    /// Makes the mode of everything this one.
+    pub(crate) fn force_mode(&mut self, mode: Mode) {
+        self.mode = mode;
+        for (_, choice) in self.pod_sets.iter_mut().flat_map(|pod_set| &mut pod_set.flavors) {
+            choice.mode = mode;
+        }
+    }
+
+    /// Why not everything fits, pod set by pod set.
+    pub(crate) fn message(&self, pod_set_names: &[&str], names: &Names) -> String {
+        let mut message = String::new();
+        for (pod_set, name) in self.pod_sets.iter().zip(pod_set_names) {
+            if pod_set.refusals.is_empty() {
+                continue;
+            }
+            if !message.is_empty() {
+                message.push_str("; ");
+            }
+            let mut reasons: Vec<String> = pod_set.refusals.iter().map(|refusal| refusal.render(names)).collect();
+            reasons.sort();
+            message.push_str(&text::no_flavors(name, &reasons));
+        }
+        message
+    }
+
+    /// The flavors that were looked at, for the event about the reservation.
+    pub(crate) fn considered(&self, pod_set_names: &[&str], names: &Names) -> String {
+        let parts = self.pod_sets.iter().zip(pod_set_names).filter_map(|(pod_set, name)| {
+            let attempts: Vec<String> = pod_set.attempts.iter().filter_map(|attempt| attempt.render(names)).collect();
+            (!attempts.is_empty()).then(|| format!("{name}: {}", attempts.join(", ")))
+        });
+        parts.collect::<Vec<_>>().join(" | ")
+    }
+
+    /// Pools in which room has to be made.
+    pub(crate) fn pools_to_preempt(&self, names: &mut Names) -> Vec<PoolId> {
+        let mut pools = Vec::new();
+        for (resource, choice) in self.pod_sets.iter().flat_map(|pod_set| &pod_set.flavors) {
+            let pool = names.pool_id(choice.flavor, *resource);
+            if choice.mode == Mode::Preempt && !pools.contains(&pool) {
+                pools.push(pool);
+            }
+        }
+        pools
+    }
+
+    /// Requests per pool, without what is only counted per pod.
+    pub(crate) fn requests(&self, totals: &[Total], names: &mut Names) -> Vec<(PoolId, Amount)> {
+        let mut requests = Vec::new();
+        for (pod_set, total) in self.pod_sets.iter().zip(totals) {
+            for (resource, amount) in total.scaled_to(pod_set.count).requests {
+                let choice = pod_set.flavors.iter().find(|(known, _)| *known == resource);
+                if let Some((_, choice)) = choice.filter(|_| amount != 0) {
+                    add_usage(&mut requests, names.pool_id(choice.flavor, resource), Amount::new(amount));
+                }
+            }
+        }
+        requests
+    }
+
+    /// The flavors per pod set, to try no others.
+    pub(crate) fn pins(&self) -> Vec<Vec<(ResourceId, FlavorId)>> {
+        let pins = |pod_set: &PodSetAssignment| {
+            pod_set.flavors.iter().map(|(resource, choice)| (*resource, choice.flavor)).collect()
+        };
+        self.pod_sets.iter().map(pins).collect()
+    }
+}
+
+impl Progress {
+    /// Whether a scan stopped before the last flavor.
+    pub(crate) fn has_more(&self) -> bool {
+        self.tried.iter().flatten().any(|(_, index)| *index != -1)
+    }
+}
+
+fn add_usage(usage: &mut Vec<(PoolId, Amount)>, pool: PoolId, amount: Amount) {
+    match usage.iter_mut().find(|(known, _)| *known == pool) {
+        Some((_, sum)) => *sum = sum.plus(amount),
+        None => usage.push((pool, amount)),
+    }
+}

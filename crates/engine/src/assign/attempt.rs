@@ -1,0 +1,144 @@
+//! What came of trying one flavor, kept to explain the outcome.
+
+use super::{Assignment, Mode, Outlook, PodSetAssignment};
+use crate::id::{FlavorId, ResourceId};
+use crate::names::Names;
+use crate::queue::Rules;
+use crate::text;
+use crate::text::refusal::Refusal;
+
+/// Why nothing fits, from the mildest to the hardest.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) enum Obstacle {
+    None,
+    WaitingForQuota,
+    ExceedsMaxQuota,
+    NoMatchingFlavor,
+}
+
+impl Obstacle {
+    pub(super) fn reason(self) -> &'static str {
+        match self {
+            // Flavors were found for some resources and one is not covered at all. Kueue leaves the reason empty
+            // here, and the API server refuses the write.
+            Self::None | Self::NoMatchingFlavor => text::NO_MATCHING_FLAVOR,
+            Self::WaitingForQuota => text::WAITING_FOR_QUOTA,
+            Self::ExceedsMaxQuota => text::EXCEEDS_MAX_QUOTA,
+        }
+    }
+}
+
+/// One flavor and what spoke against it.
+#[derive(Clone, Debug)]
+pub(crate) struct Attempt {
+    pub(super) flavor: FlavorId,
+    pub(super) mode: Mode,
+    /// What preemption could do, where it is the question.
+    pub(super) outlook: Option<Outlook>,
+    pub(super) borrow: u32,
+    pub(super) refusals: Vec<Refusal>,
+    pub(super) obstacle: Obstacle,
+}
+
+impl Attempt {
+    pub(super) fn refused(flavor: FlavorId, refusal: Refusal) -> Self {
+        Self {
+            flavor,
+            mode: Mode::NoFit,
+            outlook: None,
+            borrow: 0,
+            refusals: vec![refusal],
+            obstacle: Obstacle::NoMatchingFlavor,
+        }
+    }
+
+    /// As the event about a reservation shows it; nothing to say about a plain fit.
+    pub(super) fn render(&self, names: &Names) -> Option<String> {
+        if self.mode == Mode::Fit && self.borrow == 0 {
+            return None;
+        }
+        let state = match (self.outlook, self.mode) {
+            (Some(Outlook::NoCandidates), _) => "preemptionMode=NoCandidates",
+            (Some(Outlook::Preempt), _) => "preemptionMode=Preempt",
+            (Some(Outlook::Reclaim), _) => "preemptionMode=Reclaim",
+            (_, Mode::NoFit) => "NoFit",
+            (_, Mode::Preempt) => "Preempt",
+            (_, Mode::DeferredFit) => "DeferredFit",
+            (_, Mode::Fit) => "Fit",
+        };
+        let mut text = format!("{}({state}", names.flavor(self.flavor));
+        if self.borrow > 0 {
+            text.push_str(&format!(";borrow={}", self.borrow));
+        }
+        let mut reasons: Vec<String> = self.refusals.iter().map(|refusal| refusal.render(names)).collect();
+        reasons.sort();
+        for reason in reasons {
+            text.push(';');
+            text.push_str(&reason);
+        }
+        text.push(')');
+        Some(text)
+    }
+}
+
+/// Adds what was found for one resource to what is known about the pod set's flavors.
+pub(super) fn merge(known: &mut Vec<Attempt>, found: Vec<Attempt>, resource: ResourceId, rules: &Rules, names: &Names) {
+    let tried: Vec<FlavorId> = found.iter().map(|attempt| attempt.flavor).collect();
+    for attempt in found {
+        match known.iter_mut().find(|other| other.flavor == attempt.flavor) {
+            Some(other) => combine(other, attempt),
+            None => known.push(attempt),
+        }
+    }
+    if let Some(group) = rules.group_of(resource).filter(|_| !tried.is_empty()) {
+        for attempt in known
+            .iter_mut()
+            .filter(|attempt| group.flavors.contains(&attempt.flavor) && !tried.contains(&attempt.flavor))
+        {
+            attempt.mode = Mode::NoFit;
+            add_unique(&mut attempt.refusals, Refusal::NotProvided { flavor: attempt.flavor, resource });
+            attempt.obstacle = Obstacle::NoMatchingFlavor;
+        }
+    }
+    known.sort_by(|a, b| names.flavor(a.flavor).cmp(names.flavor(b.flavor)));
+}
+
+fn combine(known: &mut Attempt, other: Attempt) {
+    known.mode = known.mode.min(other.mode);
+    known.borrow = known.borrow.max(other.borrow);
+    known.outlook = match (known.outlook, other.outlook) {
+        (Some(a), Some(b)) => Some(a.min(b)),
+        (a, b) => a.or(b),
+    };
+    known.obstacle = known.obstacle.max(other.obstacle);
+    for refusal in other.refusals {
+        add_unique(&mut known.refusals, refusal);
+    }
+}
+
+fn add_unique(refusals: &mut Vec<Refusal>, refusal: Refusal) {
+    if !refusals.contains(&refusal) {
+        refusals.push(refusal);
+    }
+}
+
+impl Assignment {
+    /// The hardest obstacle over pod sets and resource groups, where the flavors of a group are alternatives.
+    pub(super) fn obstacle(&self, rules: &Rules) -> Obstacle {
+        let failed = self.pod_sets.iter().filter(|pod_set| pod_set.mode() == Mode::NoFit);
+        failed.map(|pod_set| pod_set.obstacle(rules)).max().unwrap_or(Obstacle::None)
+    }
+}
+
+impl PodSetAssignment {
+    fn obstacle(&self, rules: &Rules) -> Obstacle {
+        if self.attempts.is_empty() {
+            return Obstacle::NoMatchingFlavor;
+        }
+        let failed = || self.attempts.iter().filter(|attempt| attempt.mode == Mode::NoFit);
+        let of_groups = rules.groups.iter().filter_map(|group| {
+            failed().filter(|attempt| group.flavors.contains(&attempt.flavor)).map(|attempt| attempt.obstacle).min()
+        });
+        of_groups.max().unwrap_or(Obstacle::None)
+    }
+}

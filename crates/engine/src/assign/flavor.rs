@@ -1,0 +1,219 @@
+//! The search for one flavor that suits all resources of a group.
+
+use kueue_core::amount::Amount;
+use kueue_core::gates::Gate;
+
+use super::{Attempt, Choice, Obstacle, Outlook, Plan};
+use crate::change::{Fungibility, PreemptionPolicy};
+use crate::engine::Engine;
+use crate::id::{FlavorId, PoolId, ResourceId};
+use crate::placement::Mismatch;
+use crate::text::refusal::Refusal;
+
+/// How good a flavor is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Grade {
+    outlook: Outlook,
+    borrow: u32,
+}
+
+/// What the search found.
+#[derive(Debug)]
+pub(super) struct Found {
+    pub(super) choices: Vec<(ResourceId, Choice)>,
+    pub(super) refusals: Vec<Refusal>,
+    pub(super) attempts: Vec<Attempt>,
+}
+
+/// What quota says about one resource in one flavor.
+struct QuotaAnswer {
+    grade: Grade,
+    refusal: Option<Refusal>,
+    obstacle: Obstacle,
+}
+
+impl Engine {
+    pub(super) fn find_flavor(
+        &mut self,
+        plan: &Plan<'_>,
+        pod_set: usize,
+        requests: &[(ResourceId, i64)],
+        resource: ResourceId,
+        assumed: &[(PoolId, Amount)],
+    ) -> Found {
+        let mut found = Found { choices: Vec::new(), refusals: Vec::new(), attempts: Vec::new() };
+        let Some(group) = plan.rules.group_of(resource) else {
+            found.refusals.push(Refusal::NotCovered(resource));
+            return found;
+        };
+        let is_fungible = self.settings.gates.enabled(Gate::FlavorFungibility);
+        let wanted: Vec<(ResourceId, i64)> =
+            requests.iter().filter(|(resource, _)| group.resources.contains(resource)).copied().collect();
+        let first = if is_fungible { next_index(plan, pod_set, resource) } else { 0 };
+        let mut best = Grade { outlook: Outlook::NoFit, borrow: u32::MAX };
+        let mut last_tried = None;
+        for (index, flavor) in group.flavors.iter().copied().enumerate().skip(first) {
+            last_tried = Some(index);
+            if is_pinned_elsewhere(plan, pod_set, resource, flavor) {
+                found.refusals.push(Refusal::NotNominated { flavor, resource });
+                continue;
+            }
+            if let Some(refusal) = self.mismatch(plan, pod_set, flavor) {
+                found.refusals.push(refusal.clone());
+                found.attempts.push(Attempt::refused(flavor, refusal));
+                continue;
+            }
+            let (grade, choices) = self.try_flavor(plan, flavor, &wanted, assumed, &mut found);
+            if is_fungible {
+                let may_stop = !tries_next(grade, plan.rules.fungibility);
+                if may_stop || is_preferred(grade, best, plan.rules.fungibility) {
+                    best = grade;
+                    found.choices = choices;
+                }
+                if may_stop {
+                    break;
+                }
+            } else if grade.outlook > best.outlook {
+                best = grade;
+                found.choices = choices;
+                if grade.outlook == Outlook::Fit {
+                    break;
+                }
+            }
+        }
+        if is_fungible {
+            let is_exhausted = last_tried.is_some_and(|index| index + 1 == group.flavors.len());
+            let tried =
+                if is_exhausted { -1 } else { last_tried.map_or(-1, |index| i32::try_from(index).unwrap_or(-1)) };
+            for (_, choice) in &mut found.choices {
+                choice.tried = tried;
+            }
+        }
+        if best.outlook == Outlook::Fit {
+            found.refusals.clear();
+        }
+        found
+    }
+
+    fn mismatch(&self, plan: &Plan<'_>, pod_set: usize, flavor: FlavorId) -> Option<Refusal> {
+        let Some(nodes) = self.flavors.get(&flavor) else { return Some(Refusal::NoSuchFlavor(flavor)) };
+        let pod_set = &self.workloads[plan.workload].pod_sets[pod_set];
+        nodes.mismatch(&pod_set.spec.placement).map(|mismatch| match mismatch {
+            Mismatch::Taint(taint) => Refusal::Taint { taint, flavor },
+            Mismatch::Affinity => Refusal::Affinity(flavor),
+        })
+    }
+
+    /// The worst grade over the resources, and what each would get.
+    fn try_flavor(
+        &mut self,
+        plan: &Plan<'_>,
+        flavor: FlavorId,
+        wanted: &[(ResourceId, i64)],
+        assumed: &[(PoolId, Amount)],
+        found: &mut Found,
+    ) -> (Grade, Vec<(ResourceId, Choice)>) {
+        let mut worst = Grade { outlook: Outlook::Fit, borrow: 0 };
+        let mut choices = Vec::with_capacity(wanted.len());
+        let mut attempt = Attempt {
+            flavor,
+            mode: super::Mode::NoFit,
+            outlook: None,
+            borrow: 0,
+            refusals: Vec::new(),
+            obstacle: Obstacle::None,
+        };
+        for (resource, amount) in wanted {
+            let pool = self.names.pool_id(flavor, *resource);
+            let already = assumed.iter().find(|(known, _)| *known == pool).map_or(Amount::ZERO, |(_, sum)| *sum);
+            let answer = self.ask_quota(plan, pool, already, Amount::new(*amount));
+            if let Some(refusal) = answer.refusal {
+                found.refusals.push(refusal.clone());
+                attempt.refusals.push(refusal);
+                attempt.obstacle = attempt.obstacle.max(answer.obstacle);
+            }
+            attempt.borrow = attempt.borrow.max(answer.grade.borrow);
+            if is_preferred(worst, answer.grade, plan.rules.fungibility) {
+                worst = answer.grade;
+            }
+            if worst.outlook != Outlook::NoFit {
+                let Grade { outlook, borrow } = answer.grade;
+                choices.push((*resource, Choice { flavor, mode: outlook.mode(), borrow, tried: 0 }));
+            }
+        }
+        attempt.mode = worst.outlook.mode();
+        attempt.outlook = Some(worst.outlook).filter(|outlook| !matches!(outlook, Outlook::Fit | Outlook::NoFit));
+        found.attempts.push(attempt);
+        (worst, choices)
+    }
+
+    fn ask_quota(&mut self, plan: &Plan<'_>, pool: PoolId, assumed: Amount, request: Amount) -> QuotaAnswer {
+        let available = self.quotas.available(plan.node, pool);
+        let capacity = self.quotas.capacity(plan.node, pool);
+        let needed = assumed.plus(request);
+        if needed > capacity {
+            return QuotaAnswer {
+                grade: Grade { outlook: Outlook::NoFit, borrow: 0 },
+                refusal: Some(Refusal::ExceedsCapacity { pool, assumed, request, capacity }),
+                obstacle: Obstacle::ExceedsMaxQuota,
+            };
+        }
+        let lowest = self.quotas.lowest_fit(plan.node, pool, needed);
+        if needed <= available {
+            let grade = Grade { outlook: Outlook::Fit, borrow: lowest.height };
+            return QuotaAnswer { grade, refusal: None, obstacle: Obstacle::None };
+        }
+        let refusal = Some(Refusal::Insufficient { pool, missing: needed.minus(available) });
+        let is_entitled = self.quotas.nominal(plan.node, pool) >= needed;
+        if !is_entitled && !lowest.is_below_root && !self.may_preempt_while_borrowing(plan) {
+            let grade = Grade { outlook: Outlook::NoFit, borrow: lowest.height };
+            return QuotaAnswer { grade, refusal, obstacle: Obstacle::WaitingForQuota };
+        }
+        let (outlook, borrow) = self.foresee_preemption(plan, pool, needed);
+        QuotaAnswer { grade: Grade { outlook, borrow }, refusal, obstacle: Obstacle::None }
+    }
+
+    fn may_preempt_while_borrowing(&self, plan: &Plan<'_>) -> bool {
+        let preemption = &plan.rules.preemption;
+        preemption.borrow_within_cohort.is_some()
+            || (self.settings.fair_sharing.is_some() && preemption.reclaim_within_cohort != PreemptionPolicy::Never)
+    }
+}
+
+fn next_index(plan: &Plan<'_>, pod_set: usize, resource: ResourceId) -> usize {
+    let tried =
+        plan.progress.and_then(|progress| progress.tried.get(pod_set)?.iter().find(|(known, _)| *known == resource));
+    tried.map_or(0, |(_, index)| usize::try_from(index + 1).unwrap_or(0))
+}
+
+fn is_pinned_elsewhere(plan: &Plan<'_>, pod_set: usize, resource: ResourceId, flavor: FlavorId) -> bool {
+    plan.pins.is_some_and(|pins| !pins.get(pod_set).is_some_and(|pins| pins.contains(&(resource, flavor))))
+}
+
+fn tries_next(grade: Grade, fungibility: Fungibility) -> bool {
+    match grade.outlook {
+        Outlook::NoFit | Outlook::NoCandidates => return true,
+        Outlook::Preempt | Outlook::Reclaim if fungibility.try_next_before_preempting => return true,
+        _ => {}
+    }
+    grade.borrow > 0 && fungibility.try_next_before_borrowing
+}
+
+fn is_preferred(a: Grade, b: Grade, fungibility: Fungibility) -> bool {
+    if a.outlook == Outlook::NoFit {
+        return false;
+    }
+    if b.outlook == Outlook::NoFit {
+        return true;
+    }
+    if (a.outlook == Outlook::NoCandidates) != (b.outlook == Outlook::NoCandidates) {
+        return b.outlook == Outlook::NoCandidates;
+    }
+    if fungibility.prefers_preemption && a.borrow != b.borrow {
+        return a.borrow < b.borrow;
+    }
+    if a.outlook != b.outlook {
+        return a.outlook > b.outlook;
+    }
+    !fungibility.prefers_preemption && a.borrow < b.borrow
+}

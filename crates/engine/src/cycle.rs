@@ -1,0 +1,71 @@
+//! One round of scheduling.
+//!
+//! Every queue that may admit offers its first workload. Each is assigned flavors as if it were alone; then, in a
+//! fair order, each is checked again against what those before it took, and starts, preempts or waits. All of that
+//! happens on the live quota tree inside a mark; when everything is decided the mark is closed and the decisions are
+//! carried out, so a cycle costs what its heads touch and never a copy of the state.
+
+mod commit;
+mod entry;
+mod nominate;
+mod order;
+mod process;
+
+use kueue_core::time::Time;
+
+use crate::engine::Engine;
+use crate::id::{QueueId, WorkloadId};
+use crate::workload::Place;
+
+/// The first workload of a queue.
+#[derive(Clone, Copy, Debug)]
+struct Head {
+    workload: WorkloadId,
+    queue: QueueId,
+    is_preemptor: bool,
+}
+
+impl Engine {
+    pub(crate) fn run_cycle(&mut self, now: Time) {
+        self.flush_before_cycle(now);
+        let heads = self.take_heads();
+        if heads.is_empty() {
+            return;
+        }
+        self.cycles += 1;
+        let mut entries = Vec::with_capacity(heads.len());
+        let mut refused = Vec::new();
+        for head in heads {
+            self.nominate(head, &mut entries, &mut refused);
+        }
+        let mark = self.quotas.open_mark();
+        let order = self.process_all(&mut entries);
+        self.quotas.close_mark(mark);
+        self.commit(entries, &order, refused, now);
+    }
+
+    fn take_heads(&mut self) -> Vec<Head> {
+        let ready: Vec<QueueId> = self.ready.iter().copied().filter(|queue| self.queues[*queue].is_active).collect();
+        ready.into_iter().filter_map(|queue| self.take_head(queue)).collect()
+    }
+
+    fn take_head(&mut self, queue: QueueId) -> Option<Head> {
+        let pending = &mut self.queues[queue].pending;
+        pending.pop_cycle += 1;
+        let sticky = pending.preemptor.filter(|preemptor| preemptor.is_sticky).and_then(|preemptor| {
+            match &self.workloads[preemptor.workload].place {
+                Place::Queued(seat) if seat.queue == queue => Some(seat),
+                _ => None,
+            }
+        });
+        let id = pending.first(sticky)?;
+        let preemptor = pending.preemptor;
+        self.vacate(id);
+        let workload = &mut self.workloads[id];
+        workload.place = Place::InFlight(queue);
+        workload.evaluated_generation = workload.generation;
+        let is_preemptor =
+            preemptor.is_some_and(|preemptor| preemptor.workload == id && preemptor.generation == workload.generation);
+        Some(Head { workload: id, queue, is_preemptor })
+    }
+}

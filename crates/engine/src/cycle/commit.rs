@@ -1,0 +1,264 @@
+//! Carries out what a cycle decided: statuses, events, places in queues.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use kueue_core::gates::Gate;
+use kueue_core::time::Time;
+
+use super::entry::{Entry, Outcome, Refused, RequeueReason};
+use crate::apply::Before;
+use crate::change::QueueingStrategy;
+use crate::effect::{Decision, Key};
+use crate::engine::Engine;
+use crate::id::{FlavorId, Name, NodeId, WorkloadId};
+use crate::pending::Preemptor;
+use crate::preempt::Target;
+use crate::status::eviction::Eviction;
+use crate::status::{Admission, ConditionKind, PodSetAdmission, Reason};
+use crate::text::{self, PreemptionParty};
+use crate::workload::{Place, Progress};
+
+/// What every changed workload was like, by name, for the consequences that are drawn at the end.
+type Touched = BTreeMap<Key, (WorkloadId, Before)>;
+
+impl Engine {
+    pub(super) fn commit(&mut self, entries: Vec<Entry>, order: &[usize], refused: Vec<Refused>, now: Time) {
+        let mut touched = Touched::new();
+        for index in order {
+            let entry = &entries[*index];
+            match entry.outcome {
+                Outcome::Admitted => self.admit(entry, &mut touched, now),
+                Outcome::Preempting => self.preempt(entry, &mut touched, now),
+                Outcome::Waiting | Outcome::Skipped => {}
+            }
+        }
+        let is_processed = |index: &usize| order.contains(index);
+        let unprocessed: Vec<usize> = if order.len() == entries.len() {
+            Vec::new()
+        } else {
+            (0..entries.len()).filter(|index| !is_processed(index)).collect()
+        };
+        let mut entries: Vec<Option<Entry>> = entries.into_iter().map(Some).collect();
+        for index in order.iter().chain(&unprocessed) {
+            let entry = entries[*index].take().expect("every entry is handled once");
+            if entry.outcome != Outcome::Admitted {
+                self.send_back(entry, &mut touched, now);
+            }
+        }
+        for refused in refused {
+            self.requeue(refused.workload, refused.requeue, refused.reason, None, now);
+            self.explain(refused.workload, refused.reason, refused.message, &mut touched, now);
+        }
+        for (id, before) in touched.into_values() {
+            self.on_workload_changed(id, &before, now);
+        }
+    }
+
+    fn touch(&self, id: WorkloadId, touched: &mut Touched) {
+        touched.entry(self.workloads[id].key.clone()).or_insert_with(|| (id, self.before(id)));
+    }
+
+    fn pod_set_names(&self, id: WorkloadId) -> Vec<Name> {
+        self.workloads[id].pod_sets.iter().map(|pod_set| pod_set.spec.name.clone()).collect()
+    }
+
+    fn admit(&mut self, entry: &Entry, touched: &mut Touched, now: Time) {
+        let id = entry.workload;
+        self.touch(id, touched);
+        let queue = self.queues[entry.queue].name.clone();
+        let names = self.pod_set_names(id);
+        let name_refs: Vec<&str> = names.iter().map(|name| &**name).collect();
+        let considered = entry.assignment.considered(&name_refs, &self.names);
+        let admission = Arc::new(Admission { queue: queue.clone(), pod_sets: self.pod_set_admissions(entry, &names) });
+        let flavors: Vec<FlavorId> = entry
+            .assignment
+            .pod_sets
+            .iter()
+            .flat_map(|pod_set| &pod_set.flavors)
+            .map(|(_, choice)| choice.flavor)
+            .collect();
+        let rules = self.queues[entry.queue].rules.clone();
+        let stamp = self.stamp(id, now);
+        let status = &mut self.workloads[id].status;
+        let had_reservation = status.has_reservation();
+        status.reserve(admission, stamp);
+        let has_all_checks =
+            rules.checks_for(&flavors).all(|name| status.checks.iter().any(|check| check.name == *name));
+        if has_all_checks {
+            status.sync_admitted(stamp);
+        }
+        let is_admitted = status.is_true(ConditionKind::Admitted);
+        // The quota is given out at this moment; that the status comes back says so once more.
+        self.quotas.bump_generation(entry.node);
+        self.emit_status(id, Decision::Reserved);
+        if !had_reservation {
+            let message = text::quota_reserved_event(&queue, self.waited_s(id, now), &considered);
+            self.emit_event(id, false, text::QUOTA_RESERVED, message);
+        }
+        if is_admitted {
+            self.emit_event(id, false, text::ADMITTED, text::admitted_event(&queue, 0));
+        }
+    }
+
+    fn waited_s(&self, id: WorkloadId, now: Time) -> i64 {
+        let workload = &self.workloads[id];
+        let since =
+            workload.status.condition(ConditionKind::Requeued).map_or(workload.created, |requeued| requeued.since);
+        text::seconds_between(since, now)
+    }
+
+    fn pod_set_admissions(&self, entry: &Entry, names: &[Name]) -> Vec<PodSetAdmission> {
+        let resource = |id| self.names.resource(id).clone();
+        let assigned = entry.assignment.pod_sets.iter().zip(names);
+        assigned
+            .map(|(pod_set, name)| PodSetAdmission {
+                name: name.clone(),
+                count: Some(pod_set.count),
+                flavors: pod_set
+                    .flavors
+                    .iter()
+                    .map(|(id, choice)| (resource(*id), self.names.flavor(choice.flavor).clone()))
+                    .collect(),
+                usage: pod_set
+                    .requests
+                    .iter()
+                    .filter(|(id, _)| pod_set.flavors.iter().any(|(assigned, _)| assigned == id))
+                    .map(|(id, amount)| (resource(*id), *amount))
+                    .collect(),
+            })
+            .collect()
+    }
+
+    fn preempt(&mut self, entry: &Entry, touched: &mut Touched, now: Time) {
+        for target in &entry.targets {
+            if !self.workloads[target.workload].status.is_evicted() {
+                self.preempt_one(entry, *target, touched, now);
+            }
+        }
+    }
+
+    fn preempt_one(&mut self, entry: &Entry, target: Target, touched: &mut Touched, now: Time) {
+        self.touch(target.workload, touched);
+        let preemptor = self.party(entry.workload, entry.node);
+        let victim_node = self.workloads[target.workload].claim.as_ref().map(|claim| self.queues[claim.queue].node);
+        let victim = self.party(target.workload, victim_node.unwrap_or(entry.node));
+        let job_uid = self.workloads[entry.workload].job_uid.clone().unwrap_or_default();
+        let message = text::preempted(&preemptor, &job_uid, &victim, target.reason);
+        let preempted_event = format!("{message}{}", text::priorities(&preemptor, &victim));
+        let preemptor_event = text::preempted_workload(&preemptor, &victim);
+        let preemptor_key = self.workloads[entry.workload].key.clone();
+        let eviction = Eviction::new(text::PREEMPTED, message.into());
+        let stamp = self.stamp(target.workload, now);
+        let status = &mut self.workloads[target.workload].status;
+        let had_admission = status.admission.is_some();
+        status.set_preempted(target.reason, eviction.message.clone(), stamp);
+        status.evict(&eviction, stamp);
+        self.emit_status(
+            target.workload,
+            Decision::Preempted { reason: Reason::Borrowed(target.reason), preemptor: preemptor_key },
+        );
+        if had_admission {
+            self.emit_event(target.workload, false, eviction.event_reason(), eviction.message.to_string());
+        }
+        self.emit_event(target.workload, false, text::PREEMPTED, preempted_event);
+        self.emit_event(entry.workload, false, text::PREEMPTED_WORKLOAD, preemptor_event);
+    }
+
+    fn party(&self, id: WorkloadId, node: NodeId) -> PreemptionParty<'_> {
+        let workload = &self.workloads[id];
+        let mut path: Vec<&str> = self.quotas.ancestors(node).map(|above| &*self.quotas.node(above).name).collect();
+        path.reverse();
+        let queue = &self.quotas.node(node).name;
+        path.push(queue);
+        PreemptionParty {
+            key: workload.key.to_string(),
+            uid: &workload.uid,
+            queue,
+            path: format!("/{}", path.join("/")),
+            priority: workload.priority,
+            base_priority: workload.base_priority,
+        }
+    }
+
+    fn send_back(&mut self, entry: Entry, touched: &mut Touched, now: Time) {
+        let names = self.pod_set_names(entry.workload);
+        let name_refs: Vec<&str> = names.iter().map(|name| &**name).collect();
+        let mut message = match entry.message {
+            Some(message) => message.to_owned(),
+            None => entry.assignment.message(&name_refs, &self.names),
+        };
+        if entry.outcome == Outcome::Preempting {
+            message.push_str(&text::pending_preemption(entry.targets.len()));
+        }
+        self.requeue(entry.workload, entry.requeue, entry.reason, entry.progress, now);
+        self.explain(entry.workload, entry.reason, message, touched, now);
+    }
+
+    /// Writes down why the workload waits, and says so.
+    fn explain(&mut self, id: WorkloadId, reason: &'static str, message: String, touched: &mut Touched, now: Time) {
+        self.touch(id, touched);
+        let reason = self.granular(if reason.is_empty() { text::PENDING_EVALUATION } else { reason }, text::PENDING);
+        let stamp = self.stamp(id, now);
+        let is_changed = self.workloads[id].status.unreserve(reason, message.as_str().into(), stamp);
+        if is_changed {
+            self.emit_status(id, Decision::Waiting);
+        } else {
+            touched.remove(&self.workloads[id].key);
+        }
+        self.emit_event(id, true, reason, message);
+    }
+
+    /// Gives a workload back to its queue: in line, or aside until something changes.
+    fn requeue(
+        &mut self,
+        id: WorkloadId,
+        reason: RequeueReason,
+        why: &'static str,
+        progress: Option<Progress>,
+        now: Time,
+    ) {
+        self.workloads[id].place = Place::Nowhere;
+        self.workloads[id].progress = progress.map(Box::new);
+        let workload = &self.workloads[id];
+        let Some(queue) = self.queue_of(workload.local_queue).filter(|_| workload.is_admissible()) else { return };
+        let strategy = self.queues[queue].rules.strategy;
+        if reason == RequeueReason::PendingPreemption {
+            self.queues[queue].pending.preemptor = Some(Preemptor {
+                workload: id,
+                generation: workload.evaluated_generation,
+                is_sticky: strategy == QueueingStrategy::BestEffortFifo,
+            });
+        }
+        let is_immediate = match strategy {
+            QueueingStrategy::StrictFifo => reason != RequeueReason::NamespaceMismatch,
+            QueueingStrategy::BestEffortFifo => {
+                matches!(reason, RequeueReason::FailedAfterNomination | RequeueReason::PendingPreemption)
+            }
+        };
+        let seat = self.seat(id, queue);
+        let has_more = self.workloads[id].progress.as_ref().is_some_and(|progress| progress.has_more());
+        let pending = &self.queues[queue].pending;
+        if !self.workloads[id].is_backoff_over(now) {
+            return self.hold(id, seat);
+        }
+        if is_immediate || pending.wake_cycle >= pending.pop_cycle || has_more {
+            return self.wake_up(id, seat);
+        }
+        let class = seat.class;
+        self.park(id, seat);
+        let is_for_all = matches!(reason, RequeueReason::NoFit | RequeueReason::NoCandidates);
+        if is_for_all
+            && strategy == QueueingStrategy::BestEffortFifo
+            && self.settings.gates.enabled(Gate::SchedulingEquivalenceHashing)
+        {
+            let why = if why.is_empty() { text::PENDING_EVALUATION } else { why };
+            let pending = &mut self.queues[queue].pending;
+            if pending.no_fit.insert(class, why).is_none() {
+                self.classes.keep(class);
+            }
+            pending.put_to_sleep(class);
+            self.refresh_ready(queue);
+        }
+    }
+}

@@ -1,0 +1,57 @@
+//! A workload on its way through one cycle.
+
+use crate::assign::Assignment;
+use crate::id::{NodeId, QueueId, WorkloadId};
+use crate::preempt::Target;
+use crate::workload::Progress;
+
+/// Why a workload goes back to its queue; decides whether it stays in line or steps aside.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum RequeueReason {
+    Generic,
+    FailedAfterNomination,
+    NamespaceMismatch,
+    PendingPreemption,
+    NoFit,
+    NoCandidates,
+}
+
+/// What became of an entry.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Outcome {
+    /// It waits, as it did before.
+    Waiting,
+    /// It was about to start or preempt when an earlier entry got in its way.
+    Skipped,
+    /// It waits for its victims to leave.
+    Preempting,
+    /// It has quota.
+    Admitted,
+}
+
+/// A nominated workload.
+#[derive(Debug)]
+pub(super) struct Entry {
+    pub(super) workload: WorkloadId,
+    pub(super) queue: QueueId,
+    pub(super) node: NodeId,
+    pub(super) is_preemptor: bool,
+    pub(super) assignment: Assignment,
+    pub(super) targets: Vec<Target>,
+    /// What is remembered of the scan of flavors for the next attempt.
+    pub(super) progress: Option<Progress>,
+    pub(super) outcome: Outcome,
+    pub(super) requeue: RequeueReason,
+    pub(super) reason: &'static str,
+    /// Replaces what the assignment says.
+    pub(super) message: Option<&'static str>,
+}
+
+/// A workload that could not be nominated.
+#[derive(Debug)]
+pub(super) struct Refused {
+    pub(super) workload: WorkloadId,
+    pub(super) requeue: RequeueReason,
+    pub(super) reason: &'static str,
+    pub(super) message: String,
+}

@@ -1,0 +1,135 @@
+//! The first look at a head: may it be admitted at all, with which flavors, and who would have to go.
+
+use kueue_core::gates::Gate;
+
+use super::Head;
+use super::entry::{Entry, Outcome, Refused, RequeueReason};
+use crate::assign::{Assignment, Mode, Plan};
+use crate::engine::Engine;
+use crate::id::{FlavorId, QueueId, ResourceId, WorkloadId};
+use crate::preempt::Target;
+use crate::text;
+use crate::workload::{Place, Progress, Total};
+
+impl Engine {
+    pub(super) fn nominate(&mut self, head: Head, entries: &mut Vec<Entry>, refused: &mut Vec<Refused>) {
+        let Head { workload: id, queue, is_preemptor } = head;
+        if self.workloads[id].claim.as_ref().is_some_and(|claim| claim.queue == queue) {
+            // It got quota in the meantime.
+            self.workloads[id].place = Place::Nowhere;
+            return;
+        }
+        if self.has_failed_check(id) {
+            refused.push(Refused {
+                workload: id,
+                requeue: RequeueReason::Generic,
+                reason: text::PENDING_EVALUATION,
+                message: text::FAILED_CHECKS.to_owned(),
+            });
+            return;
+        }
+        if let Some((is_namespace, message)) = self.inadmissibility(id, queue) {
+            let requeue = if is_namespace { RequeueReason::NamespaceMismatch } else { RequeueReason::Generic };
+            refused.push(Refused { workload: id, requeue, reason: text::MISCONFIGURED, message });
+            return;
+        }
+        let (assignment, targets) = self.find_assignment(id, queue, None);
+        entries.push(Entry {
+            workload: id,
+            queue,
+            node: self.queues[queue].node,
+            is_preemptor,
+            progress: Some(assignment.progress.clone()),
+            assignment,
+            targets,
+            outcome: Outcome::Waiting,
+            requeue: RequeueReason::Generic,
+            reason: "",
+            message: None,
+        });
+    }
+
+    /// Flavors for the workload and the workloads that have to go for it.
+    pub(super) fn find_assignment(
+        &mut self,
+        id: WorkloadId,
+        queue: QueueId,
+        pins: Option<&[Vec<(ResourceId, FlavorId)>]>,
+    ) -> (Assignment, Vec<Target>) {
+        let rules = self.queues[queue].rules.clone();
+        let node = self.queues[queue].node;
+        let progress = self.workloads[id].progress.take();
+        let progress = progress.filter(|progress| pins.is_none() && !self.is_outdated(progress, node));
+        let plan = Plan { workload: id, queue, node, rules: &rules, progress: progress.as_deref(), pins };
+        let totals = self.workloads[id].totals(self.settings.gates);
+        let full = self.assign(&plan, &totals);
+        if full.mode == Mode::Fit {
+            return (full, Vec::new());
+        }
+        if full.mode == Mode::Preempt {
+            let targets = self.targets_for(&plan, &full, &totals);
+            if !targets.is_empty() {
+                return (full, targets);
+            }
+        }
+        if self.settings.gates.enabled(Gate::PartialAdmission)
+            && self.workloads[id].can_start_with_fewer()
+            && let Some(partial) = self.find_partial(&plan, &totals)
+        {
+            return partial;
+        }
+        (full, Vec::new())
+    }
+
+    fn is_outdated(&self, progress: &Progress, node: crate::id::NodeId) -> bool {
+        let is_recent = self.cycles.saturating_sub(progress.cycle) <= 1;
+        if is_recent && self.settings.gates.enabled(Gate::FlavorFungibilityPreserveScanProgress) {
+            return false;
+        }
+        self.quotas.node(node).generation > progress.generation
+    }
+
+    /// The largest number of pods that can start, found by halving the range.
+    fn find_partial(&mut self, plan: &Plan<'_>, totals: &[Total]) -> Option<(Assignment, Vec<Target>)> {
+        let pod_sets = self.workloads[plan.workload].pod_sets.clone();
+        let spare = |index: usize| {
+            let spec = &pod_sets[index].spec;
+            i64::from(spec.count) - i64::from(spec.min_count.unwrap_or(spec.count))
+        };
+        let total_spare: i64 = (0..pod_sets.len()).map(spare).sum();
+        let mut best = None;
+        let (mut low, mut high) = (0, total_spare + 1);
+        while low < high {
+            let middle = low + (high - low) / 2;
+            let reduced: Vec<Total> = totals
+                .iter()
+                .enumerate()
+                .map(|(index, total)| {
+                    let fewer = spare(index) * middle / total_spare;
+                    let count = i64::from(pod_sets[index].spec.count) - fewer;
+                    total.scaled_to(i32::try_from(count).unwrap_or(i32::MAX))
+                })
+                .collect();
+            match self.try_reduced(plan, &reduced) {
+                Some(found) => {
+                    best = Some((middle, found));
+                    high = middle;
+                }
+                None => low = middle + 1,
+            }
+        }
+        best.filter(|(index, _)| *index == low).map(|(_, found)| found)
+    }
+
+    fn try_reduced(&mut self, plan: &Plan<'_>, totals: &[Total]) -> Option<(Assignment, Vec<Target>)> {
+        let assignment = self.assign(plan, totals);
+        match assignment.mode {
+            Mode::Fit => Some((assignment, Vec::new())),
+            Mode::Preempt => {
+                let targets = self.targets_for(plan, &assignment, totals);
+                (!targets.is_empty()).then_some((assignment, targets))
+            }
+            Mode::NoFit | Mode::DeferredFit => None,
+        }
+    }
+}

@@ -1,0 +1,124 @@
+//! Who goes first among the heads of a cycle.
+
+use std::cmp::{Ordering, Reverse};
+use std::collections::BTreeMap;
+
+use kueue_core::gates::Gate;
+use rustc_hash::FxHashMap;
+
+use super::entry::Entry;
+use crate::engine::Engine;
+use crate::id::{Name, NodeId};
+use crate::quota::share::Share;
+
+/// The entries of one tree that have not had their turn, by the node of their ClusterQueue.
+type Waiting = BTreeMap<NodeId, usize>;
+
+impl Engine {
+    /// Those that hold quota, those that borrow least, the most important, the oldest; names decide the rest.
+    pub(super) fn classical_order(&self, entries: &[Entry]) -> Vec<usize> {
+        let gates = self.settings.gates;
+        let mut order: Vec<usize> = (0..entries.len()).collect();
+        order.sort_by_cached_key(|index| {
+            let entry = &entries[*index];
+            let workload = &self.workloads[entry.workload];
+            let is_preferred = entry.is_preemptor && gates.enabled(Gate::PrioritizePreemptorWorkloads);
+            let priority = if gates.enabled(Gate::PrioritySortingWithinCohort) { workload.priority } else { 0 };
+            (
+                Reverse(workload.status.has_reservation()),
+                Reverse(is_preferred),
+                entry.assignment.borrowing,
+                Reverse(priority),
+                workload.order_time(&self.settings),
+                workload.key.clone(),
+            )
+        });
+        order
+    }
+
+    /// The trees of the entries, by name, each with one entry per ClusterQueue.
+    pub(super) fn trees(&self, entries: &[Entry]) -> Vec<Waiting> {
+        let mut trees: BTreeMap<Name, Waiting> = BTreeMap::new();
+        for (index, entry) in entries.iter().enumerate() {
+            let root = self.quotas.root(entry.node);
+            trees.entry(self.quotas.node(root).name.clone()).or_default().insert(entry.node, index);
+        }
+        trees.into_values().collect()
+    }
+
+    /// The next entry of a tree by fair sharing, with everything counted that earlier ones took.
+    pub(super) fn next_by_share(&mut self, entries: &[Entry], waiting: &mut Waiting) -> Option<usize> {
+        let (node, index) = waiting.first_key_value().map(|(node, index)| (*node, *index))?;
+        if self.quotas.node(node).parent.is_none() {
+            waiting.remove(&node);
+            return Some(index);
+        }
+        let shares = self.shares(entries, waiting);
+        let root = self.quotas.root(node);
+        let winner = self.tournament(entries, waiting, &shares, root)?;
+        waiting.remove(&entries[winner].node);
+        Some(winner)
+    }
+
+    /// For each entry and cohort above it: the share of the cohort's child on the way, with the entry.
+    fn shares(&mut self, entries: &[Entry], waiting: &Waiting) -> FxHashMap<(NodeId, usize), Share> {
+        let mut shares = FxHashMap::default();
+        for (node, index) in waiting {
+            let mark = self.quotas.open_mark();
+            for (pool, amount) in self.net_usage(&entries[*index]) {
+                self.quotas.add_usage(*node, pool, amount);
+            }
+            let share_of = |node| self.quotas.share(node, |pool| self.names.resource_of(pool));
+            let mut below = *node;
+            for above in self.quotas.ancestors(*node) {
+                shares.insert((above, *index), share_of(below));
+                below = above;
+            }
+            self.quotas.close_mark(mark);
+        }
+        shares
+    }
+
+    fn tournament(
+        &self,
+        entries: &[Entry],
+        waiting: &Waiting,
+        shares: &FxHashMap<(NodeId, usize), Share>,
+        cohort: NodeId,
+    ) -> Option<usize> {
+        let here = self.quotas.node(cohort);
+        let below = here.child_cohorts.iter().filter_map(|child| self.tournament(entries, waiting, shares, *child));
+        let own = here.child_queues.iter().filter_map(|child| waiting.get(child).copied());
+        below.chain(own).reduce(|best, current| {
+            let share = |index| &shares[&(cohort, index)];
+            if self.goes_before(&entries[current], share(current), &entries[best], share(best)) {
+                current
+            } else {
+                best
+            }
+        })
+    }
+
+    fn goes_before(&self, a: &Entry, a_share: &Share, b: &Entry, b_share: &Share) -> bool {
+        let gates = self.settings.gates;
+        if gates.enabled(Gate::PrioritizePreemptorWorkloads) && a.is_preemptor != b.is_preemptor {
+            return a.is_preemptor;
+        }
+        if gates.enabled(Gate::FairSharingPrioritizeNonBorrowing) {
+            let a_borrows = a_share.is_borrowing_on(&self.net_usage(a));
+            let b_borrows = b_share.is_borrowing_on(&self.net_usage(b));
+            if a_borrows != b_borrows {
+                return b_borrows;
+            }
+        }
+        let by_share = a_share.compare(b_share);
+        if by_share != Ordering::Equal {
+            return by_share == Ordering::Less;
+        }
+        let (a, b) = (&self.workloads[a.workload], &self.workloads[b.workload]);
+        if gates.enabled(Gate::PrioritySortingWithinCohort) && a.priority != b.priority {
+            return a.priority > b.priority;
+        }
+        (a.order_time(&self.settings), &a.key) < (b.order_time(&self.settings), &b.key)
+    }
+}

@@ -1,0 +1,73 @@
+//! What the engine decided, as values: the one way out.
+//!
+//! The engine performs nothing. Whoever owns it writes statuses and events to the API server, and tells the outcome
+//! as another [`Change`](crate::Change).
+
+use crate::id::Name;
+use crate::status::{Reason, Status};
+
+/// The name of a workload.
+#[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub struct Key {
+    /// Its namespace.
+    pub namespace: Name,
+    /// Its name.
+    pub name: Name,
+}
+
+impl std::fmt::Display for Key {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}/{}", self.namespace, self.name)
+    }
+}
+
+/// One thing to be done.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Effect {
+    /// The workload's status is to be this.
+    Status {
+        /// The workload.
+        workload: Key,
+        /// All of what the engine decides about it.
+        status: Box<Status>,
+        /// What made it different.
+        decision: Decision,
+    },
+    /// The workload is to be switched off (`spec.active: false`).
+    Deactivate(Key),
+    /// Something that users may want to read.
+    Event(Event),
+}
+
+/// What a status was changed for.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Decision {
+    /// Quota was reserved.
+    Reserved,
+    /// An attempt failed; it waits.
+    Waiting,
+    /// It must go, to make room for another one.
+    Preempted {
+        /// By which rule.
+        reason: Reason,
+        /// For whom.
+        preemptor: Key,
+    },
+    /// It must go, for another reason.
+    Evicted(Reason),
+    /// A step of its life cycle outside scheduling.
+    LifeCycle,
+}
+
+/// An event about a workload.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Event {
+    /// The workload.
+    pub workload: Key,
+    /// Whether something is wrong.
+    pub is_warning: bool,
+    /// In one word.
+    pub reason: Reason,
+    /// In a sentence.
+    pub message: String,
+}

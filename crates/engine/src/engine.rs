@@ -1,0 +1,152 @@
+//! The engine: all state, and the doors in and out.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use kueue_core::time::Time;
+use rustc_hash::FxHashMap;
+
+use crate::change::{Change, CheckSpec, CohortSpec};
+use crate::class::Classes;
+use crate::effect::{Effect, Event, Key};
+use crate::id::{FlavorId, LocalQueueId, Name, NamespaceId, QueueId, Slab, WorkloadId};
+use crate::names::Names;
+use crate::placement::FlavorNodes;
+use crate::queue::{LocalQueue, Queue, ServedBy};
+use crate::quota::Quotas;
+use crate::settings::Settings;
+use crate::status::Reason;
+use crate::text;
+use crate::workload::Workload;
+
+/// Everything that is known, and what follows from it.
+///
+/// [`apply`](Engine::apply) records a change and never decides; [`settle`](Engine::settle) lets workloads take the
+/// steps of their life cycle; [`cycle`](Engine::cycle) gives quota out.
+#[derive(Debug)]
+pub struct Engine {
+    pub(crate) settings: Settings,
+    pub(crate) names: Names,
+    pub(crate) quotas: Quotas,
+    pub(crate) namespaces: FxHashMap<NamespaceId, BTreeMap<String, String>>,
+    pub(crate) flavors: FxHashMap<FlavorId, FlavorNodes>,
+    pub(crate) checks: BTreeMap<Name, CheckSpec>,
+    pub(crate) cohorts: BTreeMap<Name, CohortSpec>,
+    pub(crate) queues: Slab<QueueId, Queue>,
+    pub(crate) queue_ids: BTreeMap<Name, QueueId>,
+    pub(crate) local_queues: FxHashMap<LocalQueueId, LocalQueue>,
+    pub(crate) served_by: ServedBy,
+    pub(crate) workloads: Slab<WorkloadId, Workload>,
+    pub(crate) workload_ids: FxHashMap<Key, WorkloadId>,
+    pub(crate) classes: Classes,
+    /// Workloads that hold quota in a ClusterQueue that does not exist.
+    pub(crate) strays: BTreeMap<Name, BTreeSet<WorkloadId>>,
+    /// ClusterQueues with somebody to look at.
+    pub(crate) ready: BTreeSet<QueueId>,
+    pub(crate) scopes: BTreeSet<Scope>,
+    /// Workloads whose next step has to be looked at, by name.
+    pub(crate) unsettled: BTreeMap<Key, WorkloadId>,
+    pub(crate) timers: BTreeSet<(Time, Key)>,
+    pub(crate) cycles: u64,
+    /// Workloads that count as gone while an attempt is repeated within a cycle.
+    pub(crate) departed: BTreeSet<WorkloadId>,
+    pub(crate) effects: Vec<Effect>,
+}
+
+/// Queues whose parked workloads are to be looked at again.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Scope {
+    /// The whole tree of a root cohort.
+    Cohort(Name),
+    /// A ClusterQueue without cohort.
+    Queue(Name),
+}
+
+impl Engine {
+    /// An engine that knows nothing yet.
+    pub fn new(settings: Settings) -> Self {
+        Self {
+            settings,
+            names: Names::default(),
+            quotas: Quotas::default(),
+            namespaces: FxHashMap::default(),
+            flavors: FxHashMap::default(),
+            checks: BTreeMap::new(),
+            cohorts: BTreeMap::new(),
+            queues: Slab::default(),
+            queue_ids: BTreeMap::new(),
+            local_queues: FxHashMap::default(),
+            served_by: BTreeMap::new(),
+            workloads: Slab::default(),
+            workload_ids: FxHashMap::default(),
+            classes: Classes::default(),
+            strays: BTreeMap::new(),
+            ready: BTreeSet::new(),
+            scopes: BTreeSet::new(),
+            unsettled: BTreeMap::new(),
+            timers: BTreeSet::new(),
+            cycles: 0,
+            departed: BTreeSet::new(),
+            effects: Vec::new(),
+        }
+    }
+
+    /// Records what is so now.
+    pub fn apply(&mut self, change: Change, now: Time) {
+        match change {
+            Change::Namespace { name, labels } => self.on_namespace(&name, labels),
+            Change::NamespaceGone(name) => self.on_namespace_gone(&name),
+            Change::Flavor(spec) => self.on_flavor(spec),
+            Change::FlavorGone(name) => self.on_flavor_gone(&name),
+            Change::Cohort(spec) => self.on_cohort(spec),
+            Change::CohortGone(name) => self.on_cohort_gone(&name),
+            Change::Queue(spec) => self.on_queue(*spec),
+            Change::QueueGone(name) => self.on_queue_gone(&name),
+            Change::LocalQueue(spec) => self.on_local_queue(&spec),
+            Change::LocalQueueGone { namespace, name } => self.on_local_queue_gone(&namespace, &name),
+            Change::Check(spec) => self.on_check(spec),
+            Change::CheckGone(name) => self.on_check_gone(&name),
+            Change::Workload(spec) => self.on_workload(*spec, now),
+            Change::JobStopped { namespace, name } => self.on_job_stopped(Key { namespace, name }),
+            Change::WorkloadGone { namespace, name } => self.on_workload_gone(&Key { namespace, name }),
+        }
+    }
+
+    /// The effects since the last call.
+    fn take_effects(&mut self) -> Vec<Effect> {
+        std::mem::take(&mut self.effects)
+    }
+
+    /// Lets every workload that something happened to, or whose time has come, take its steps.
+    pub fn settle(&mut self, now: Time) -> Vec<Effect> {
+        self.run_life_cycles(now);
+        self.take_effects()
+    }
+
+    /// One round of scheduling: looks at the first workload of each queue that may admit.
+    pub fn cycle(&mut self, now: Time) -> Vec<Effect> {
+        self.run_cycle(now);
+        self.take_effects()
+    }
+
+    /// Whether a cycle would find anything to look at.
+    pub fn has_heads(&self) -> bool {
+        self.ready.iter().any(|queue| self.queues[*queue].is_active)
+    }
+
+    /// When the next workload wants to be looked at by [`settle`](Engine::settle).
+    pub fn next_timer(&self) -> Option<Time> {
+        self.timers.first().map(|(at, _)| *at)
+    }
+
+    pub(crate) fn emit_event(
+        &mut self,
+        workload: WorkloadId,
+        is_warning: bool,
+        reason: impl Into<Reason>,
+        message: String,
+    ) {
+        let workload = self.workloads[workload].key.clone();
+        let message = text::event_message(message);
+        self.effects.push(Effect::Event(Event { workload, is_warning, reason: reason.into(), message }));
+    }
+}

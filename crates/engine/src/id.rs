@@ -1,0 +1,171 @@
+//! Small integer names for everything the engine holds.
+//!
+//! Objects arrive under their string names and are looked up once; from then on every reference is one of these, so
+//! that state lives in plain vectors and following a reference is an index.
+
+use std::marker::PhantomData;
+use std::ops::{Index, IndexMut};
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
+
+/// An integer that stands for one object of a kind.
+pub(crate) trait Id: Copy + Eq {
+    fn from_index(index: usize) -> Self;
+    fn index(self) -> usize;
+}
+
+macro_rules! ids {
+    ($($(#[$about:meta])* $name:ident;)*) => {$(
+        $(#[$about])*
+        #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+        pub(crate) struct $name(u32);
+
+        impl Id for $name {
+            fn from_index(index: usize) -> Self {
+                Self(u32::try_from(index).expect("fewer than 2^32 objects of a kind"))
+            }
+            fn index(self) -> usize {
+                self.0 as usize
+            }
+        }
+    )*};
+}
+
+ids! {
+    /// A resource name such as `cpu`.
+    ResourceId;
+    /// The name of a flavor, whether or not the object exists.
+    FlavorId;
+    /// A flavor and a resource: what quota is counted in.
+    PoolId;
+    /// A ClusterQueue or a cohort as a node of the quota tree.
+    NodeId;
+    /// A ClusterQueue.
+    QueueId;
+    /// The name of a LocalQueue, whether or not the object exists.
+    LocalQueueId;
+    /// The name of a namespace, whether or not it exists.
+    NamespaceId;
+    /// A Workload.
+    WorkloadId;
+    /// Workloads that any queue would treat alike.
+    ClassId;
+}
+
+/// A vector indexed by one kind of id.
+#[derive(Debug)]
+pub(crate) struct IdVec<I, T> {
+    items: Vec<T>,
+    kind: PhantomData<fn(I)>,
+}
+
+impl<I: Id, T> Default for IdVec<I, T> {
+    fn default() -> Self {
+        Self { items: Vec::new(), kind: PhantomData }
+    }
+}
+
+impl<I: Id, T> IdVec<I, T> {
+    pub(crate) fn push(&mut self, item: T) -> I {
+        self.items.push(item);
+        I::from_index(self.items.len() - 1)
+    }
+}
+
+impl<I: Id, T> Index<I> for IdVec<I, T> {
+    type Output = T;
+    fn index(&self, id: I) -> &T {
+        &self.items[id.index()]
+    }
+}
+
+impl<I: Id, T> IndexMut<I> for IdVec<I, T> {
+    fn index_mut(&mut self, id: I) -> &mut T {
+        &mut self.items[id.index()]
+    }
+}
+
+/// A vector whose places are used again after removal: for objects that come and go.
+#[derive(Debug)]
+pub(crate) struct Slab<I, T> {
+    items: Vec<Option<T>>,
+    free: Vec<I>,
+}
+
+impl<I: Id, T> Default for Slab<I, T> {
+    fn default() -> Self {
+        Self { items: Vec::new(), free: Vec::new() }
+    }
+}
+
+impl<I: Id, T> Slab<I, T> {
+    pub(crate) fn insert(&mut self, item: T) -> I {
+        if let Some(id) = self.free.pop() {
+            self.items[id.index()] = Some(item);
+            return id;
+        }
+        self.items.push(Some(item));
+        I::from_index(self.items.len() - 1)
+    }
+
+    pub(crate) fn remove(&mut self, id: I) -> T {
+        self.free.push(id);
+        self.items[id.index()].take().expect("an id is removed once")
+    }
+
+    pub(crate) fn ids(&self) -> impl Iterator<Item = I> {
+        self.items.iter().enumerate().filter(|(_, item)| item.is_some()).map(|(index, _)| I::from_index(index))
+    }
+}
+
+impl<I: Id, T> Index<I> for Slab<I, T> {
+    type Output = T;
+    fn index(&self, id: I) -> &T {
+        self.items[id.index()].as_ref().expect("an id lives as long as its object")
+    }
+}
+
+impl<I: Id, T> IndexMut<I> for Slab<I, T> {
+    fn index_mut(&mut self, id: I) -> &mut T {
+        self.items[id.index()].as_mut().expect("an id lives as long as its object")
+    }
+}
+
+/// Gives each distinct value of a kind one id, for ever.
+#[derive(Debug)]
+pub(crate) struct Interner<I, T> {
+    ids: FxHashMap<T, I>,
+    values: IdVec<I, T>,
+}
+
+impl<I: Id, T> Default for Interner<I, T> {
+    fn default() -> Self {
+        Self { ids: FxHashMap::default(), values: IdVec::default() }
+    }
+}
+
+impl<I: Id, T: Clone + Eq + std::hash::Hash> Interner<I, T> {
+    pub(crate) fn intern(&mut self, value: &T) -> I {
+        if let Some(id) = self.ids.get(value) {
+            return *id;
+        }
+        let id = self.values.push(value.clone());
+        self.ids.insert(value.clone(), id);
+        id
+    }
+
+    pub(crate) fn get(&self, value: &T) -> Option<I> {
+        self.ids.get(value).copied()
+    }
+}
+
+impl<I: Id, T> Index<I> for Interner<I, T> {
+    type Output = T;
+    fn index(&self, id: I) -> &T {
+        &self.values[id]
+    }
+}
+
+/// Names as they are used in [`Interner`]s and effects: shared, never copied.
+pub type Name = Arc<str>;

@@ -1,0 +1,41 @@
+//! The engine: decides when a workload may start, when it must wait and when it must stop.
+//!
+//! Pure and synchronous: no I/O, no clock, no Kubernetes types. [`Change`]s go in, [`Effect`]s come out; time, gates
+//! and configuration are arguments. The same changes at the same times give the same effects, bit for bit.
+
+mod apply;
+mod assign;
+mod change;
+mod class;
+mod cycle;
+mod effect;
+mod engine;
+mod id;
+mod lifecycle;
+mod names;
+mod pending;
+mod placement;
+mod preempt;
+mod queue;
+mod quota;
+mod settings;
+mod status;
+#[cfg(test)]
+mod tests;
+mod text;
+mod view;
+mod workload;
+
+pub use change::*;
+pub use effect::{Decision, Effect, Event, Key};
+pub use engine::{Engine, Scope};
+pub use id::Name;
+pub use placement::{
+    FlavorNodes, NodeOperator, NodeRequirement, PodPlacement, Taint, TaintEffect, Toleration, TolerationOperator,
+};
+pub use settings::{FairSharing, FairStrategy, RequeueOrder, Settings, WakePolicy};
+pub use status::{
+    Admission, CheckProgress, CheckState, Condition, ConditionKind, EvictionCount, PodSetAdmission, Reason, Requeue,
+    Status, Verdict,
+};
+pub use view::PendingView;

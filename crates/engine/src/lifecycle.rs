@@ -1,0 +1,204 @@
+//! A workload's steps outside scheduling: activity, backoff, gates, checks, stopped queues, time limits.
+//!
+//! One step looks at a workload as it is and does the first thing that is due. Steps are taken until nothing is due
+//! any more; what only time can change is left to a timer.
+
+mod pending;
+mod reserved;
+
+use kueue_core::duration::Duration;
+use kueue_core::time::Time;
+
+use crate::apply::Before;
+use crate::effect::{Decision, Effect};
+use crate::engine::Engine;
+use crate::id::WorkloadId;
+use crate::status::admitted::Stamp;
+use crate::status::eviction::Eviction;
+use crate::status::{CheckProgress, ConditionKind, Reason, Stage, Verdict};
+use crate::text;
+
+/// More steps than any workload takes at one moment.
+const MOST_STEPS: usize = 64;
+
+/// What a step came to.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Step {
+    /// Something changed: look again.
+    Taken,
+    /// Nothing is due, unless a time is reached.
+    Rest(Option<Time>),
+}
+
+impl Engine {
+    pub(crate) fn run_life_cycles(&mut self, now: Time) {
+        while let Some((at, key)) = self.timers.first().cloned()
+            && at <= now
+        {
+            self.timers.pop_first();
+            if let Some(id) = self.workload_ids.get(&key) {
+                self.unsettled.insert(key, *id);
+            }
+        }
+        let mut steps = 0usize;
+        let mut bound = MOST_STEPS;
+        while let Some((key, id)) = self.unsettled.pop_first() {
+            steps += 1;
+            bound += if steps == 1 { self.unsettled.len() * MOST_STEPS } else { 0 };
+            assert!(steps <= bound, "workloads come to rest; {key} does not: {:?}", self.workloads[id].status);
+            match self.step(id, now) {
+                Step::Taken => {
+                    self.unsettled.insert(key, id);
+                }
+                Step::Rest(Some(at)) => {
+                    self.timers.insert((at, key));
+                }
+                Step::Rest(None) => {}
+            }
+        }
+    }
+
+    fn step(&mut self, id: WorkloadId, now: Time) -> Step {
+        if self.workloads[id].status.stage() == Stage::Finished {
+            return Step::Rest(None);
+        }
+        if std::mem::take(&mut self.workloads[id].has_stopped)
+            && let Some(step) = self.step_stopped(id, now)
+        {
+            return step;
+        }
+        if let Some(at) = self.retry_time(id, now) {
+            return self.change_status(id, now, |status, _| {
+                let requeue = status.requeue.get_or_insert_default();
+                requeue.at = Some(at);
+                true
+            });
+        }
+        let taken = if self.workloads[id].is_active { self.step_active(id, now) } else { self.step_inactive(id, now) };
+        taken.unwrap_or_else(|| self.step_in_queue(id, now))
+    }
+
+    /// When the checks want another attempt, if that lies ahead and was not noted yet.
+    fn retry_time(&self, id: WorkloadId, now: Time) -> Option<Time> {
+        let status = &self.workloads[id].status;
+        let at = status
+            .checks
+            .iter()
+            .filter(|check| check.progress == CheckProgress::Retry)
+            .filter_map(|check| Some(check.since + Duration::from_seconds(i64::from(check.requeue_after_s?))))
+            .max()?;
+        (at > now && status.requeue_at().is_none_or(|noted| noted < at)).then_some(at)
+    }
+
+    fn step_active(&mut self, id: WorkloadId, now: Time) -> Option<Step> {
+        let status = &self.workloads[id].status;
+        if status.is_true(ConditionKind::DeactivationTarget) {
+            let before = self.before(id);
+            let key = self.workloads[id].key.clone();
+            self.workloads[id].is_active = false;
+            self.effects.push(Effect::Deactivate(key));
+            self.on_workload_changed(id, &before, now);
+            return Some(Step::Taken);
+        }
+        if let Some(at) = status.requeue_at() {
+            if at > now {
+                return Some(Step::Rest(Some(at)));
+            }
+            if status.stage() == Stage::Pending {
+                self.change_status(id, now, |status, _| {
+                    status.clear_requeue_at();
+                    true
+                });
+                self.queue_up(id, false, now);
+                return Some(Step::Taken);
+            }
+        }
+        let requeued = self.workloads[id].status.condition(ConditionKind::Requeued)?;
+        if requeued.verdict != Verdict::False {
+            return None;
+        }
+        match &*requeued.reason {
+            text::DEACTIVATED => Some(self.change_status(id, now, |status, stamp| {
+                status.set_requeued(Verdict::True, text::REACTIVATED, text::WORKLOAD_REACTIVATED, stamp)
+            })),
+            text::PODS_READY_TIMEOUT | text::ADMISSION_CHECK => Some(self.change_status(id, now, |status, stamp| {
+                status.clear_requeue_at();
+                status.set_requeued(Verdict::True, text::BACKOFF_FINISHED, text::BACKOFF_OVER, stamp)
+            })),
+            _ => None,
+        }
+    }
+
+    fn step_inactive(&mut self, id: WorkloadId, now: Time) -> Option<Step> {
+        let status = &self.workloads[id].status;
+        if status.is_evicted() {
+            status.requeue.as_ref()?;
+            return Some(self.change_status(id, now, |status, _| {
+                status.remove(ConditionKind::DeactivationTarget);
+                status.requeue = None;
+                true
+            }));
+        }
+        let mut eviction = Eviction::new(text::DEACTIVATED, text::WORKLOAD_DEACTIVATED.into());
+        if let Some(target) = status.condition(ConditionKind::DeactivationTarget) {
+            eviction.cause = target.reason.clone();
+            eviction.message = text::deactivated_due_to(&target.message);
+        }
+        let status = &mut self.workloads[id].status;
+        status.remove(ConditionKind::DeactivationTarget);
+        status.requeue = None;
+        self.evict(id, &eviction, now);
+        Some(Step::Taken)
+    }
+
+    /// Evicts for a reason outside scheduling.
+    pub(crate) fn evict(&mut self, id: WorkloadId, eviction: &Eviction, now: Time) {
+        let before = self.before(id);
+        let stamp = self.stamp(id, now);
+        let status = &mut self.workloads[id].status;
+        let had_admission = status.admission.is_some();
+        status.evict(eviction, stamp);
+        self.write(id, &before, Decision::Evicted(Reason::Borrowed(eviction.reason)), now);
+        if had_admission {
+            self.emit_event(id, false, eviction.event_reason(), eviction.message.to_string());
+        }
+    }
+
+    pub(crate) fn stamp(&self, id: WorkloadId, now: Time) -> Stamp {
+        Stamp { now, generation: self.workloads[id].generation, gates: self.settings.gates }
+    }
+
+    /// Changes the status by `edit`, which says whether there is anything to write.
+    pub(crate) fn change_status(
+        &mut self,
+        id: WorkloadId,
+        now: Time,
+        edit: impl FnOnce(&mut crate::status::Status, Stamp) -> bool,
+    ) -> Step {
+        let before = self.before(id);
+        let stamp = self.stamp(id, now);
+        if edit(&mut self.workloads[id].status, stamp) {
+            self.write(id, &before, Decision::LifeCycle, now);
+            Step::Taken
+        } else {
+            Step::Rest(None)
+        }
+    }
+
+    fn write(&mut self, id: WorkloadId, before: &Before, decision: Decision, now: Time) {
+        self.emit_status(id, decision);
+        self.on_workload_changed(id, before, now);
+    }
+
+    pub(crate) fn emit_status(&mut self, id: WorkloadId, decision: Decision) {
+        let workload = &self.workloads[id];
+        let status = Box::new(workload.status.clone());
+        self.effects.push(Effect::Status { workload: workload.key.clone(), status, decision });
+    }
+
+    /// Whether a check asked for another attempt or said no for good.
+    pub(crate) fn has_failed_check(&self, id: WorkloadId) -> bool {
+        let status = &self.workloads[id].status;
+        status.any_check(CheckProgress::Retry) || status.any_check(CheckProgress::Rejected)
+    }
+}

@@ -1,0 +1,138 @@
+//! Steps of a workload that holds quota: checks that failed, queues that stopped, time that ran out.
+
+use kueue_core::duration::Duration;
+use kueue_core::time::Time;
+
+use super::Step;
+use crate::change::StopPolicy;
+use crate::engine::Engine;
+use crate::id::{QueueId, WorkloadId};
+use crate::status::admitted::condition;
+use crate::status::eviction::Eviction;
+use crate::status::{CheckProgress, ConditionKind, Verdict};
+use crate::text;
+
+impl Engine {
+    pub(super) fn step_reserved(&mut self, id: WorkloadId, queue: Option<QueueId>, now: Time) -> Step {
+        self.step_failed_check(id, now)
+            .or_else(|| self.step_local_queue(id, now))
+            .or_else(|| self.step_cluster_queue(id, queue, now))
+            .unwrap_or_else(|| self.step_execution_time(id, now))
+    }
+
+    /// The job of an evicted workload has stopped: its quota is free, and it may be queued again.
+    pub(super) fn step_stopped(&mut self, id: WorkloadId, now: Time) -> Option<Step> {
+        let status = &self.workloads[id].status;
+        let evicted =
+            status.condition(ConditionKind::Evicted).filter(|evicted| evicted.verdict == Verdict::True)?.clone();
+        if !status.has_reservation() {
+            return None;
+        }
+        let is_queued_again = evicted.reason == text::PREEMPTED || evicted.reason == text::NODE_FAILURES;
+        let verdict = if is_queued_again { Verdict::True } else { Verdict::False };
+        let waiting = self.granular(text::PENDING_EVALUATION, text::PENDING);
+        Some(self.change_status(id, now, |status, stamp| {
+            let message = evicted.message.clone();
+            status.set(condition(ConditionKind::Requeued, verdict, evicted.reason, message, stamp));
+            status.unreserve(waiting, evicted.message, stamp);
+            true
+        }))
+    }
+
+    fn step_failed_check(&mut self, id: WorkloadId, now: Time) -> Option<Step> {
+        if self.workloads[id].status.is_evicted() || !self.has_failed_check(id) {
+            return None;
+        }
+        let status = &self.workloads[id].status;
+        if status.any_check(CheckProgress::Rejected) {
+            let failed = text::failed_checks(&status.checks, CheckProgress::Rejected);
+            let message = failed.as_str().into();
+            self.change_status(id, now, |status, stamp| {
+                status.set(condition(
+                    ConditionKind::DeactivationTarget,
+                    Verdict::True,
+                    text::ADMISSION_CHECK,
+                    message,
+                    stamp,
+                ))
+            });
+            self.emit_event(id, true, text::ADMISSION_CHECK_REJECTED, format!("Deactivated due to {failed}"));
+        } else {
+            let failed = text::failed_checks(&status.checks, CheckProgress::Retry);
+            let message = format!("Evicted due to {failed}").into();
+            self.evict(id, &Eviction::new(text::ADMISSION_CHECK, message), now);
+        }
+        Some(Step::Taken)
+    }
+
+    fn step_local_queue(&mut self, id: WorkloadId, now: Time) -> Option<Step> {
+        let workload = &self.workloads[id];
+        let name = self.names.local_queue(workload.local_queue);
+        let object = self.local_queues.get(&workload.local_queue).and_then(|lq| lq.object.as_ref());
+        let stop = object.map_or(StopPolicy::None, |object| object.stop);
+        if workload.status.is_true(ConditionKind::Admitted) {
+            let eviction = Eviction::new(text::LOCAL_QUEUE_STOPPED, text::LOCAL_QUEUE_IS_STOPPED.into());
+            return self.step_drained(id, stop, &eviction, now);
+        }
+        let (reason, message) = match (object, stop) {
+            (None, _) => (self.granular(text::MISCONFIGURED, text::INADMISSIBLE), text::local_queue_terminating(name)),
+            (Some(_), StopPolicy::None) => return None,
+            (Some(_), _) => (self.granular(text::SUSPENDED, text::INADMISSIBLE), text::local_queue_stopped(name)),
+        };
+        Some(self.change_status(id, now, |status, stamp| status.unreserve(reason, message, stamp)))
+    }
+
+    fn step_cluster_queue(&mut self, id: WorkloadId, queue: Option<QueueId>, now: Time) -> Option<Step> {
+        let stop = queue.map_or(StopPolicy::None, |queue| self.queues[queue].spec.stop);
+        if self.workloads[id].status.is_true(ConditionKind::Admitted) {
+            let eviction = Eviction::new(text::CLUSTER_QUEUE_STOPPED, text::CLUSTER_QUEUE_IS_STOPPED.into());
+            return self.step_drained(id, stop, &eviction, now);
+        }
+        let (reason, message) = match (queue, stop) {
+            (None, _) => {
+                (self.granular(text::MISCONFIGURED, text::INADMISSIBLE), text::queue_terminating(&self.target_name(id)))
+            }
+            (Some(_), StopPolicy::None) => return None,
+            (Some(queue), _) => {
+                (self.granular(text::SUSPENDED, text::INADMISSIBLE), text::queue_stopped(&self.queues[queue].name))
+            }
+        };
+        Some(self.change_status(id, now, |status, stamp| status.unreserve(reason, message, stamp)))
+    }
+
+    fn target_name(&self, id: WorkloadId) -> String {
+        let lq = self.local_queues.get(&self.workloads[id].local_queue);
+        lq.and_then(|lq| lq.target()).map(ToString::to_string).unwrap_or_default()
+    }
+
+    fn step_drained(&mut self, id: WorkloadId, stop: StopPolicy, eviction: &Eviction, now: Time) -> Option<Step> {
+        if stop != StopPolicy::HoldAndDrain || self.workloads[id].status.is_evicted() {
+            return None;
+        }
+        self.evict(id, eviction, now);
+        Some(Step::Taken)
+    }
+
+    fn step_execution_time(&mut self, id: WorkloadId, now: Time) -> Step {
+        let workload = &self.workloads[id];
+        let admitted = workload.status.condition(ConditionKind::Admitted).filter(|c| c.verdict == Verdict::True);
+        let (Some(admitted), Some(limit_s)) = (admitted, workload.max_execution_s) else { return Step::Rest(None) };
+        let left_s = i64::from(limit_s) - i64::from(workload.status.past_execution_s.unwrap_or(0));
+        let end = admitted.since + Duration::from_seconds(left_s);
+        if end > now {
+            return Step::Rest(Some(end));
+        }
+        if workload.status.is_true(ConditionKind::DeactivationTarget) {
+            return Step::Rest(None);
+        }
+        self.change_status(id, now, |status, stamp| {
+            status.past_execution_s = None;
+            let message = text::EXECUTION_TIME_EXCEEDED.into();
+            let reason = text::MAXIMUM_EXECUTION_TIME_EXCEEDED;
+            status.set(condition(ConditionKind::DeactivationTarget, Verdict::True, reason, message, stamp));
+            true
+        });
+        self.emit_event(id, true, text::MAXIMUM_EXECUTION_TIME_EXCEEDED, text::execution_time_exceeded(limit_s));
+        Step::Taken
+    }
+}

@@ -1,0 +1,164 @@
+//! Who has to go so that a workload can start.
+
+mod classical;
+mod fair;
+
+use kueue_core::amount::Amount;
+
+use crate::assign::{Assignment, Outlook, Plan};
+use crate::change::PreemptionPolicy;
+use crate::engine::Engine;
+use crate::id::{NodeId, PoolId, QueueId, Slab, WorkloadId};
+use crate::quota::Quotas;
+use crate::settings::Settings;
+use crate::workload::{OrderTime, Rank, Total, Workload};
+
+/// A workload that has to go, and by which rule.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Target {
+    pub(crate) workload: WorkloadId,
+    pub(crate) reason: &'static str,
+}
+
+/// What room is needed for.
+#[derive(Debug)]
+pub(crate) struct Demand {
+    pub(crate) preemptor: WorkloadId,
+    pub(crate) queue: QueueId,
+    pub(crate) node: NodeId,
+    pub(crate) requests: Vec<(PoolId, Amount)>,
+    /// Pools in which room is missing; only workloads in one of them are of any help.
+    pub(crate) pools: Vec<PoolId>,
+}
+
+impl Engine {
+    /// The workloads that have to go for the assignment; none when that is not allowed or does not help.
+    pub(crate) fn targets_for(&mut self, plan: &Plan<'_>, assignment: &Assignment, totals: &[Total]) -> Vec<Target> {
+        let demand = Demand {
+            preemptor: plan.workload,
+            queue: plan.queue,
+            node: plan.node,
+            requests: assignment.requests(totals, &mut self.names),
+            pools: assignment.pools_to_preempt(&mut self.names),
+        };
+        self.targets(&demand)
+    }
+
+    fn targets(&mut self, demand: &Demand) -> Vec<Target> {
+        if self.settings.fair_sharing.is_some() { self.fair_targets(demand) } else { self.classical_targets(demand) }
+    }
+
+    /// What preemption could do for one pool alone, and how far quota would be borrowed from afterwards.
+    pub(crate) fn foresee_preemption(&mut self, plan: &Plan<'_>, pool: PoolId, needed: Amount) -> (Outlook, u32) {
+        let demand = Demand {
+            preemptor: plan.workload,
+            queue: plan.queue,
+            node: plan.node,
+            requests: vec![(pool, needed)],
+            pools: vec![pool],
+        };
+        let targets = self.targets(&demand);
+        if targets.is_empty() {
+            return (Outlook::NoCandidates, self.quotas.lowest_fit(plan.node, pool, needed).height);
+        }
+        let mark = self.quotas.open_mark();
+        for target in &targets {
+            remove_claim(&mut self.quotas, &self.workloads, &self.queues, target.workload);
+        }
+        let borrow = self.quotas.lowest_fit(plan.node, pool, needed).height;
+        self.quotas.close_mark(mark);
+        let is_own = |target: &Target| {
+            self.workloads[target.workload].claim.as_ref().is_some_and(|claim| claim.queue == plan.queue)
+        };
+        let outlook = if targets.iter().any(is_own) { Outlook::Preempt } else { Outlook::Reclaim };
+        (outlook, borrow)
+    }
+}
+
+type Queues = Slab<QueueId, crate::queue::Queue>;
+type Workloads = Slab<WorkloadId, Workload>;
+
+/// Takes the quota of a workload away, as if it had left.
+pub(crate) fn remove_claim(quotas: &mut Quotas, workloads: &Workloads, queues: &Queues, id: WorkloadId) {
+    if let Some(claim) = &workloads[id].claim {
+        for (pool, amount) in &claim.usage {
+            quotas.remove_usage(queues[claim.queue].node, *pool, *amount);
+        }
+    }
+}
+
+fn restore_claim(quotas: &mut Quotas, workloads: &Workloads, queues: &Queues, id: WorkloadId) {
+    if let Some(claim) = &workloads[id].claim {
+        for (pool, amount) in &claim.usage {
+            quotas.add_usage(queues[claim.queue].node, *pool, *amount);
+        }
+    }
+}
+
+fn fits(quotas: &Quotas, demand: &Demand, may_borrow: bool) -> bool {
+    demand.requests.iter().all(|(pool, amount)| {
+        (may_borrow || !quotas.is_borrowing_with(demand.node, *pool, *amount))
+            && *amount <= quotas.available(demand.node, *pool)
+    })
+}
+
+/// Lets those stay after all who need not go, the most important first.
+fn fill_back(
+    quotas: &mut Quotas,
+    workloads: &Workloads,
+    queues: &Queues,
+    demand: &Demand,
+    targets: &mut Vec<Target>,
+    may_borrow: bool,
+) {
+    for index in (0..targets.len().saturating_sub(1)).rev() {
+        let id = targets[index].workload;
+        restore_claim(quotas, workloads, queues, id);
+        if fits(quotas, demand, may_borrow) {
+            targets.swap_remove(index);
+        } else {
+            remove_claim(quotas, workloads, queues, id);
+        }
+    }
+}
+
+/// Whether a workload may be preempted under a policy, or none that is ranked after it either.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Eligibility {
+    Yes,
+    No,
+    NoneAfter,
+}
+
+/// Who preempts, as far as policies compare it.
+#[derive(Clone, Copy, Debug)]
+struct Standing {
+    priority: i64,
+    since: OrderTime,
+}
+
+impl Standing {
+    fn of(workload: &Workload, settings: &Settings) -> Self {
+        Self { priority: workload.priority, since: workload.order_time(settings) }
+    }
+
+    fn may_preempt(self, rank: &Rank, policy: PreemptionPolicy, other: &Workload, settings: &Settings) -> Eligibility {
+        let is_lower = rank.priority < self.priority;
+        match policy {
+            PreemptionPolicy::Never => Eligibility::NoneAfter,
+            PreemptionPolicy::Any => Eligibility::Yes,
+            _ if is_lower => Eligibility::Yes,
+            PreemptionPolicy::LowerOrNewerEqualPriority if rank.priority == self.priority => {
+                if self.since < other.order_time(settings) { Eligibility::Yes } else { Eligibility::No }
+            }
+            // Ranks grow with priority once those that leave anyway are past.
+            _ if rank.is_staying => Eligibility::NoneAfter,
+            _ => Eligibility::No,
+        }
+    }
+}
+
+/// Whether preempting the workload could help.
+fn uses_any(workload: &Workload, pools: &[PoolId]) -> bool {
+    workload.claim.as_ref().is_some_and(|claim| claim.usage.iter().any(|(pool, _)| pools.contains(pool)))
+}

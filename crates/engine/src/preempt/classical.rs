@@ -1,0 +1,258 @@
+//! Preemption by priority and by reclaiming what others borrowed, in cohort trees of any depth.
+//!
+//! Every queue keeps its workloads in the order in which they would go, so candidates are merged from the queues
+//! one by one as they are needed: nothing is collected or sorted for a decision.
+
+use std::cmp::Reverse;
+use std::collections::btree_set::Range;
+use std::collections::{BTreeSet, BinaryHeap};
+
+use kueue_core::time::Time;
+
+use super::{Demand, Eligibility, Queues, Standing, Target, Workloads, fill_back, fits, remove_claim, uses_any};
+use crate::change::{Preemption, PreemptionPolicy};
+use crate::engine::Engine;
+use crate::id::{Id as _, NodeId, QueueId, WorkloadId};
+use crate::quota::Quotas;
+use crate::settings::Settings;
+use crate::text;
+use crate::workload::Rank;
+
+/// Why the workloads of a queue are candidates; they are taken in this order.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Claimed {
+    /// The preemptor's part of the tree has a right to what they borrowed.
+    ByHierarchy,
+    /// The preemptor would borrow as well.
+    ByPriority,
+    /// They are in the preemptor's own queue.
+    InQueue,
+}
+
+const ORDER: [Claimed; 3] = [Claimed::ByHierarchy, Claimed::ByPriority, Claimed::InQueue];
+
+/// A queue that candidates come from.
+#[derive(Debug)]
+struct Source {
+    queue: QueueId,
+    node: NodeId,
+    claimed: Claimed,
+    /// The lowest cohort above both queues.
+    common: Option<NodeId>,
+}
+
+/// What a search looks at and never changes.
+struct Field<'a> {
+    queues: &'a Queues,
+    workloads: &'a Workloads,
+    settings: &'a Settings,
+    preemption: Preemption,
+    standing: Standing,
+    demand: &'a Demand,
+    sources: Vec<Source>,
+    departed: &'a BTreeSet<WorkloadId>,
+}
+
+impl Engine {
+    pub(super) fn classical_targets(&mut self, demand: &Demand) -> Vec<Target> {
+        let Self { quotas, queues, workloads, settings, departed, .. } = self;
+        let preemption = queues[demand.queue].rules.preemption;
+        let mut field = Field {
+            queues,
+            workloads,
+            settings,
+            preemption,
+            standing: Standing::of(&workloads[demand.preemptor], settings),
+            demand,
+            sources: Vec::new(),
+            departed,
+        };
+        field.find_sources(quotas);
+        for may_borrow in field.attempts(quotas) {
+            let mark = quotas.open_mark();
+            let targets = field.search(quotas, *may_borrow);
+            quotas.close_mark(mark);
+            if !targets.is_empty() {
+                return targets;
+            }
+        }
+        Vec::new()
+    }
+}
+
+impl<'a> Field<'a> {
+    fn find_sources(&mut self, quotas: &Quotas) {
+        let Demand { queue, node, .. } = *self.demand;
+        if self.preemption.within_queue != PreemptionPolicy::Never {
+            self.sources.push(Source { queue, node, claimed: Claimed::InQueue, common: None });
+        }
+        if self.preemption.reclaim_within_cohort == PreemptionPolicy::Never {
+            return;
+        }
+        let mut remaining = self.demand.requests.clone();
+        let mut has_advantage = quotas.fit_in_quota(node, &mut remaining);
+        let mut visited = node;
+        for above in quotas.ancestors(node) {
+            let claimed = if has_advantage { Claimed::ByHierarchy } else { Claimed::ByPriority };
+            self.find_below(quotas, above, visited, above, claimed);
+            has_advantage |= quotas.fit_in_quota(above, &mut remaining);
+            visited = above;
+        }
+    }
+
+    fn find_below(&mut self, quotas: &Quotas, cohort: NodeId, visited: NodeId, common: NodeId, claimed: Claimed) {
+        let here = quotas.node(cohort);
+        for child in &here.child_cohorts {
+            if *child != visited && !quotas.is_within_nominal(*child, &self.demand.pools) {
+                self.find_below(quotas, *child, visited, common, claimed);
+            }
+        }
+        for child in &here.child_queues {
+            let queue = quotas.node(*child).queue.expect("a child queue is a ClusterQueue");
+            let is_candidate = *child != self.demand.node && self.queues[queue].is_active;
+            if is_candidate && !quotas.is_within_nominal(*child, &self.demand.pools) {
+                self.sources.push(Source { queue, node: *child, claimed, common: Some(common) });
+            }
+        }
+    }
+
+    /// Whether to try with or without borrowing, and what first.
+    fn attempts(&self, quotas: &Quotas) -> &'static [bool] {
+        let may_not_borrow = self.preemption.borrow_within_cohort.is_none();
+        let has_hierarchy = self.has_candidate(Claimed::ByHierarchy);
+        let has_others = has_hierarchy || self.has_candidate(Claimed::ByPriority);
+        let is_below_nominal = || {
+            let node = self.demand.node;
+            self.demand.pools.iter().all(|pool| quotas.nominal(node, *pool) > quotas.usage(node, *pool))
+        };
+        if !has_others || (may_not_borrow && !is_below_nominal()) {
+            &[true]
+        } else if may_not_borrow && !has_hierarchy {
+            &[false, true]
+        } else {
+            &[true, false]
+        }
+    }
+
+    fn has_candidate(&self, claimed: Claimed) -> bool {
+        [false, true].into_iter().any(|is_staying| Merge::new(self, claimed, is_staying).next(self).is_some())
+    }
+
+    fn policy(&self, claimed: Claimed) -> PreemptionPolicy {
+        match claimed {
+            Claimed::InQueue => self.preemption.within_queue,
+            Claimed::ByHierarchy | Claimed::ByPriority => self.preemption.reclaim_within_cohort,
+        }
+    }
+
+    fn search(&self, quotas: &mut Quotas, may_borrow: bool) -> Vec<Target> {
+        let mut targets = Vec::new();
+        for is_staying in [false, true] {
+            for claimed in ORDER {
+                let mut merge = Merge::new(self, claimed, is_staying);
+                while let Some((rank, source)) = merge.next(self) {
+                    let Some(reason) = self.reason(quotas, rank, source, may_borrow) else { continue };
+                    remove_claim(quotas, self.workloads, self.queues, rank.id);
+                    targets.push(Target { workload: rank.id, reason });
+                    if fits(quotas, self.demand, may_borrow) {
+                        fill_back(quotas, self.workloads, self.queues, self.demand, &mut targets, may_borrow);
+                        return targets;
+                    }
+                }
+            }
+        }
+        Vec::new()
+    }
+
+    /// By which rule the candidate may go at this point of the search, if it may.
+    fn reason(&self, quotas: &Quotas, rank: &Rank, source: &Source, may_borrow: bool) -> Option<&'static str> {
+        let reason = match source.claimed {
+            Claimed::InQueue => return Some(text::IN_CLUSTER_QUEUE),
+            Claimed::ByHierarchy => text::IN_COHORT_RECLAMATION,
+            Claimed::ByPriority if self.spares_borrowers(rank) => {
+                if may_borrow {
+                    return None;
+                }
+                text::IN_COHORT_RECLAMATION
+            }
+            Claimed::ByPriority => text::IN_COHORT_RECLAIM_WHILE_BORROWING,
+        };
+        let pools = &self.demand.pools;
+        if quotas.is_within_nominal(source.node, pools) {
+            return None;
+        }
+        let path = quotas.ancestors(source.node).take_while(|above| Some(*above) != source.common);
+        for above in path {
+            if quotas.is_within_nominal(above, pools) {
+                return None;
+            }
+        }
+        Some(reason)
+    }
+
+    /// Whether the candidate may only go if the preemptor does not borrow.
+    fn spares_borrowers(&self, rank: &Rank) -> bool {
+        match self.preemption.borrow_within_cohort {
+            None => true,
+            Some(borrow) => {
+                rank.priority >= self.standing.priority
+                    || borrow.max_priority.is_some_and(|highest| rank.priority > i64::from(highest))
+            }
+        }
+    }
+}
+
+/// The candidates of several queues in one order.
+struct Merge<'a> {
+    cursors: Vec<(Range<'a, Rank>, usize)>,
+    heads: BinaryHeap<Reverse<(&'a Rank, usize)>>,
+    policy: PreemptionPolicy,
+}
+
+impl<'a> Merge<'a> {
+    fn new(field: &Field<'a>, claimed: Claimed, is_staying: bool) -> Self {
+        let mut merge = Self { cursors: Vec::new(), heads: BinaryHeap::new(), policy: field.policy(claimed) };
+        let first_staying = first_staying();
+        for (index, source) in field.sources.iter().enumerate().filter(|(_, source)| source.claimed == claimed) {
+            let reserving = &field.queues[source.queue].reserving;
+            let range = if is_staying { reserving.range(&first_staying..) } else { reserving.range(..&first_staying) };
+            merge.cursors.push((range, index));
+            merge.advance(field, merge.cursors.len() - 1);
+        }
+        merge
+    }
+
+    fn next<'s>(&mut self, field: &'s Field<'a>) -> Option<(&'a Rank, &'s Source)> {
+        let Reverse((rank, cursor)) = self.heads.pop()?;
+        let source = self.cursors[cursor].1;
+        self.advance(field, cursor);
+        Some((rank, &field.sources[source]))
+    }
+
+    fn advance(&mut self, field: &Field<'a>, cursor: usize) {
+        for rank in self.cursors[cursor].0.by_ref() {
+            let workload = &field.workloads[rank.id];
+            match field.standing.may_preempt(rank, self.policy, workload, field.settings) {
+                Eligibility::NoneAfter => return,
+                Eligibility::Yes if field.departed.contains(&rank.id) => {}
+                Eligibility::Yes if uses_any(workload, &field.demand.pools) => {
+                    self.heads.push(Reverse((rank, cursor)));
+                    return;
+                }
+                Eligibility::Yes | Eligibility::No => {}
+            }
+        }
+    }
+}
+
+/// Between those that leave anyway and those that would stay.
+fn first_staying() -> Rank {
+    Rank {
+        is_staying: true,
+        priority: i64::MIN,
+        // No priority is this low, so nothing after it is ever compared.
+        reserved: Reverse(Time::default()),
+        uid: "".into(),
+        id: WorkloadId::from_index(0),
+    }
+}

@@ -1,0 +1,253 @@
+//! A workload's status as the engine reads and decides it.
+//!
+//! The values here mirror what the API shows: what a condition says, what was admitted, how far checks are. Every
+//! change goes through the functions of this module, so that reasons, transition times and the rule "a write that
+//! changes nothing is none" hold everywhere.
+
+pub(crate) mod admitted;
+pub(crate) mod eviction;
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use kueue_core::time::Time;
+
+use crate::id::Name;
+use crate::text;
+
+/// A reason of a condition: one of Kueue's words, or what somebody else wrote.
+pub type Reason = Cow<'static, str>;
+
+/// The conditions of a Workload that take part in decisions.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub enum ConditionKind {
+    /// Quota is held.
+    QuotaReserved,
+    /// The job may run.
+    Admitted,
+    /// The job must stop.
+    Evicted,
+    /// The eviction makes room for another workload.
+    Preempted,
+    /// Whether an evicted workload is queued again.
+    Requeued,
+    /// The job is over.
+    Finished,
+    /// All pods run.
+    PodsReady,
+    /// Somebody decided that the workload is to be deactivated.
+    DeactivationTarget,
+    /// Preemption is needed and held back.
+    BlockedOnPreemptionGates,
+    /// A pod group lost pods and waits for others.
+    WaitingForReplacementPods,
+}
+
+/// What a condition says.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Verdict {
+    /// It is so.
+    True,
+    /// It is not so.
+    False,
+    /// Nobody knows.
+    Unknown,
+}
+
+/// One condition.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Condition {
+    /// Which one.
+    pub kind: ConditionKind,
+    /// What it says.
+    pub verdict: Verdict,
+    /// Why, in one word.
+    pub reason: Reason,
+    /// Why, in a sentence.
+    pub message: Name,
+    /// Since when it says so.
+    pub since: Time,
+    /// The generation of the object that was looked at.
+    pub generation: i64,
+}
+
+/// The state of one admission check.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct CheckState {
+    /// The AdmissionCheck.
+    pub name: Name,
+    /// How far it is.
+    pub progress: CheckProgress,
+    /// What its controller says.
+    pub message: Name,
+    /// Since when it is that far.
+    pub since: Time,
+    /// How long to wait before another attempt.
+    pub requeue_after_s: Option<i32>,
+    /// How often it asked for another attempt.
+    pub retries: Option<i32>,
+}
+
+/// How far an admission check is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum CheckProgress {
+    /// No answer yet.
+    Pending,
+    /// The workload may start.
+    Ready,
+    /// Not now: evict and try again.
+    Retry,
+    /// Never.
+    Rejected,
+}
+
+/// Quota that a workload holds.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Admission {
+    /// The ClusterQueue.
+    pub queue: Name,
+    /// In the order of the workload's pod sets.
+    pub pod_sets: Vec<PodSetAdmission>,
+}
+
+/// Quota that one pod set holds.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct PodSetAdmission {
+    /// The pod set.
+    pub name: Name,
+    /// How many pods; the count of the spec where it is missing.
+    pub count: Option<i32>,
+    /// The flavor of each resource, by resource name.
+    pub flavors: Vec<(Name, Name)>,
+    /// What all pods use together, by resource name: milli-units of cpu, units of everything else.
+    pub usage: Vec<(Name, i64)>,
+}
+
+/// When and how often an evicted workload is queued again.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Requeue {
+    /// Evictions so far that counted.
+    pub count: Option<i32>,
+    /// Not before.
+    pub at: Option<Time>,
+}
+
+/// How often a workload was evicted for one reason.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct EvictionCount {
+    /// The reason.
+    pub reason: Reason,
+    /// What was behind it.
+    pub cause: Reason,
+    /// How often.
+    pub count: i32,
+}
+
+/// The status of a workload.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Status {
+    /// In the order in which they were first set.
+    pub conditions: Vec<Condition>,
+    /// What it holds.
+    pub admission: Option<Arc<Admission>>,
+    /// Its checks, by name.
+    pub checks: Vec<CheckState>,
+    /// Its backoff.
+    pub requeue: Option<Requeue>,
+    /// Pods per pod set that are done and need nothing any more.
+    pub reclaimable: Vec<(Name, i32)>,
+    /// Seconds that it ran before earlier evictions.
+    pub past_execution_s: Option<i32>,
+    /// How often it was evicted, by reason.
+    pub evictions: Vec<EvictionCount>,
+}
+
+/// Where a workload is on its way.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Stage {
+    Pending,
+    Reserved,
+    Admitted,
+    Finished,
+}
+
+impl Status {
+    /// The condition of that kind.
+    pub fn condition(&self, kind: ConditionKind) -> Option<&Condition> {
+        self.conditions.iter().find(|condition| condition.kind == kind)
+    }
+
+    /// Whether the condition of that kind is there and true.
+    pub fn is_true(&self, kind: ConditionKind) -> bool {
+        self.condition(kind).is_some_and(|condition| condition.verdict == Verdict::True)
+    }
+
+    /// Whether the condition of that kind is there and false.
+    pub fn is_false(&self, kind: ConditionKind) -> bool {
+        self.condition(kind).is_some_and(|condition| condition.verdict == Verdict::False)
+    }
+
+    /// Whether it holds quota.
+    pub fn has_reservation(&self) -> bool {
+        self.is_true(ConditionKind::QuotaReserved)
+    }
+
+    /// Whether it is on its way out.
+    pub fn is_evicted(&self) -> bool {
+        self.is_true(ConditionKind::Evicted)
+    }
+
+    pub(crate) fn stage(&self) -> Stage {
+        if self.is_true(ConditionKind::Finished) {
+            Stage::Finished
+        } else if self.is_true(ConditionKind::Admitted) {
+            Stage::Admitted
+        } else if self.has_reservation() {
+            Stage::Reserved
+        } else {
+            Stage::Pending
+        }
+    }
+
+    pub(crate) fn is_on_hold(&self) -> bool {
+        self.condition(ConditionKind::QuotaReserved)
+            .is_some_and(|reserved| reserved.verdict == Verdict::False && reserved.reason == text::ON_HOLD)
+    }
+
+    pub(crate) fn requeue_at(&self) -> Option<Time> {
+        self.requeue.as_ref().and_then(|requeue| requeue.at)
+    }
+
+    pub(crate) fn clear_requeue_at(&mut self) {
+        if let Some(requeue) = &mut self.requeue {
+            requeue.at = None;
+        }
+    }
+
+    pub(crate) fn any_check(&self, progress: CheckProgress) -> bool {
+        self.checks.iter().any(|check| check.progress == progress)
+    }
+
+    pub(crate) fn are_checks_ready(&self) -> bool {
+        self.checks.iter().all(|check| check.progress == CheckProgress::Ready)
+    }
+
+    /// Sets a condition; says whether that changed anything but the time. The time moves with the verdict only.
+    pub(crate) fn set(&mut self, mut new: Condition) -> bool {
+        new.message = text::condition_message(new.message);
+        let Some(old) = self.conditions.iter_mut().find(|condition| condition.kind == new.kind) else {
+            self.conditions.push(new);
+            return true;
+        };
+        if old.verdict == new.verdict {
+            new.since = old.since;
+        }
+        let is_changed = *old != new;
+        *old = new;
+        is_changed
+    }
+
+    pub(crate) fn remove(&mut self, kind: ConditionKind) {
+        self.conditions.retain(|condition| condition.kind != kind);
+    }
+}

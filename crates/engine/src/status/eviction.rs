@@ -1,0 +1,84 @@
+//! Eviction: the request that a job stops, and what it resets.
+
+use super::admitted::{Stamp, condition};
+use super::{CheckProgress, CheckState, ConditionKind, EvictionCount, Reason, Status, Verdict};
+use crate::id::Name;
+use crate::text;
+
+/// Why a workload is evicted.
+#[derive(Clone, Debug)]
+pub(crate) struct Eviction {
+    pub(crate) reason: &'static str,
+    /// What is behind a deactivation or a timeout; empty when there is nothing to add.
+    pub(crate) cause: Reason,
+    pub(crate) message: Name,
+}
+
+impl Eviction {
+    pub(crate) fn new(reason: &'static str, message: Name) -> Self {
+        Self { reason, cause: Reason::Borrowed(""), message }
+    }
+
+    /// The reason of the condition: only a deactivation names its cause.
+    pub(crate) fn condition_reason(&self) -> Reason {
+        if self.reason == text::DEACTIVATED && !self.cause.is_empty() {
+            text::with_cause(self.reason, &self.cause)
+        } else {
+            Reason::Borrowed(self.reason)
+        }
+    }
+
+    /// The reason of the event.
+    pub(crate) fn event_reason(&self) -> Reason {
+        text::with_cause(text::EVICTED, &self.condition_reason())
+    }
+}
+
+impl Status {
+    /// Asks the job to stop. The quota stays until it has stopped.
+    pub(crate) fn evict(&mut self, eviction: &Eviction, stamp: Stamp) {
+        let reason = eviction.condition_reason();
+        self.set(condition(ConditionKind::Evicted, Verdict::True, reason.clone(), eviction.message.clone(), stamp));
+        for check in &mut self.checks {
+            reset_check(check, stamp);
+        }
+        if self.is_true(ConditionKind::BlockedOnPreemptionGates) {
+            let message = eviction.message.clone();
+            self.set(condition(ConditionKind::BlockedOnPreemptionGates, Verdict::False, reason, message, stamp));
+        }
+        self.count_eviction(eviction);
+    }
+
+    pub(crate) fn set_preempted(&mut self, reason: &'static str, message: Name, stamp: Stamp) -> bool {
+        // Kueue leaves the generation out of this one.
+        let stamp = Stamp { generation: 0, ..stamp };
+        self.set(condition(ConditionKind::Preempted, Verdict::True, reason, message, stamp))
+    }
+
+    pub(crate) fn set_requeued(&mut self, verdict: Verdict, reason: &'static str, message: &str, stamp: Stamp) -> bool {
+        self.set(condition(ConditionKind::Requeued, verdict, reason, message.into(), stamp))
+    }
+
+    fn count_eviction(&mut self, eviction: &Eviction) {
+        let known = self.evictions.iter_mut().find(|old| old.reason == eviction.reason && old.cause == eviction.cause);
+        match known {
+            Some(old) => old.count = old.count.saturating_add(1),
+            None => self.evictions.push(EvictionCount {
+                reason: Reason::Borrowed(eviction.reason),
+                cause: eviction.cause.clone(),
+                count: 1,
+            }),
+        }
+    }
+}
+
+fn reset_check(check: &mut CheckState, stamp: Stamp) {
+    if check.progress == CheckProgress::Pending {
+        return;
+    }
+    let is_retry = check.progress == CheckProgress::Retry;
+    check.retries = is_retry.then(|| check.retries.unwrap_or(0).saturating_add(1));
+    check.message = text::check_reset(check.progress);
+    check.progress = CheckProgress::Pending;
+    check.since = stamp.now;
+}

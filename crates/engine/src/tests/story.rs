@@ -1,0 +1,217 @@
+//! The small language of the stories: one line per object or event.
+//!
+//! ```text
+//! queue NAME [cohort=C] cpu=N [borrow=N] [lend=N] [within=lower] [reclaim=any] [strict]
+//! cohort NAME [parent=P]
+//! job NAME [queue=a] cpu=N [prio=N] [count=N] [min=N]
+//! cycle | flush | advance S | finish JOB | stopped JOB | fair (first line)
+//! ```
+
+use std::collections::BTreeMap;
+
+use crate::*;
+use expect_test::Expect;
+use kueue_core::amount::Amount;
+use kueue_core::duration::Duration;
+use kueue_core::selector::LabelSelector;
+use kueue_core::time::Time;
+
+/// Plays a story and compares what it tells.
+pub(super) fn check(story: &str, expected: &Expect) {
+    expected.assert_eq(&play(story));
+}
+
+/// The events of each cycle, and who waits in the end.
+pub(super) fn play(story: &str) -> String {
+    let is_fair = story.trim_start().starts_with("fair");
+    let strategies = vec![FairStrategy::LessThanOrEqualToFinalShare, FairStrategy::LessThanInitialShare];
+    let mut stage = Stage::new(Settings {
+        wake: WakePolicy::Batched,
+        fair_sharing: is_fair.then_some(FairSharing { strategies }),
+        ..Settings::default()
+    });
+    for line in story.lines().map(str::trim).filter(|line| !line.is_empty() && *line != "fair") {
+        stage.play(line);
+        stage.engine.check_invariants();
+    }
+    format!("{}{}", stage.told, stage.waiting())
+}
+
+struct Stage {
+    engine: Engine,
+    now: Time,
+    jobs: BTreeMap<String, WorkloadSpec>,
+    told: String,
+}
+
+impl Stage {
+    fn new(settings: Settings) -> Self {
+        let mut engine = Engine::new(settings);
+        let now: Time = "2026-01-01T00:00:00Z".parse().unwrap();
+        engine.apply(Change::Namespace { name: "ns".into(), labels: BTreeMap::new() }, now);
+        engine.apply(Change::Flavor(FlavorSpec { name: "f".into(), nodes: FlavorNodes::default() }), now);
+        Self { engine, now, jobs: BTreeMap::new(), told: String::new() }
+    }
+
+    fn play(&mut self, line: &str) {
+        let mut words = line.split_whitespace();
+        let verb = words.next().unwrap();
+        let name = words.clone().next().unwrap_or_default().to_owned();
+        let options: BTreeMap<&str, &str> = words.map(|word| word.split_once('=').unwrap_or((word, ""))).collect();
+        match verb {
+            "queue" => self.queue(&name, &options),
+            "cohort" => self.apply(Change::Cohort(CohortSpec {
+                name: name.as_str().into(),
+                parent: options.get("parent").map(|parent| (*parent).into()),
+                groups: Vec::new(),
+                weight: 1.0,
+                revision: 0,
+            })),
+            "job" => self.job(&name, &options),
+            "cycle" => {
+                self.told.push_str("cycle\n");
+                let effects = self.engine.cycle(self.now);
+                self.tell(effects);
+                self.settle();
+            }
+            "flush" => self.engine.flush(self.now),
+            "advance" => {
+                self.now = self.now + Duration::from_seconds(name.parse().unwrap());
+                self.settle();
+            }
+            "finish" => self.finish(&name),
+            "stopped" => self.apply(Change::JobStopped { namespace: "ns".into(), name: name.as_str().into() }),
+            other => panic!("no such line: {other}"),
+        }
+    }
+
+    fn apply(&mut self, change: Change) {
+        self.engine.apply(change, self.now);
+        self.settle();
+    }
+
+    fn settle(&mut self) {
+        let effects = self.engine.settle(self.now);
+        self.tell(effects);
+    }
+
+    fn tell(&mut self, effects: Vec<Effect>) {
+        for effect in effects {
+            match effect {
+                Effect::Event(event) => {
+                    self.told += &format!("  {} {} {}\n", event.workload.name, event.reason, event.message);
+                }
+                Effect::Status { workload, status, .. } => {
+                    self.jobs.get_mut(&*workload.name).unwrap().status = *status;
+                }
+                Effect::Deactivate(workload) => self.jobs.get_mut(&*workload.name).unwrap().is_active = false,
+            }
+        }
+    }
+
+    fn queue(&mut self, name: &str, options: &BTreeMap<&str, &str>) {
+        let amount = |key: &str| options.get(key).map(|cpus| Amount::new(cpus.parse::<i64>().unwrap() * 1000));
+        let quota = QuotaSpec {
+            resource: "cpu".into(),
+            nominal: amount("cpu").unwrap(),
+            borrowing_limit: amount("borrow"),
+            lending_limit: amount("lend"),
+        };
+        let flavor = FlavorQuotaSpec { flavor: "f".into(), resources: vec![quota] };
+        let policy = |key: &str| match options.get(key) {
+            Some(&"lower") => PreemptionPolicy::LowerPriority,
+            Some(&"any") => PreemptionPolicy::Any,
+            _ => PreemptionPolicy::Never,
+        };
+        self.apply(Change::Queue(Box::new(QueueSpec {
+            name: name.into(),
+            cohort: options.get("cohort").map(|cohort| (*cohort).into()),
+            groups: vec![ResourceGroupSpec { resources: vec!["cpu".into()], flavors: vec![flavor] }],
+            strategy: match options.contains_key("strict") {
+                true => QueueingStrategy::StrictFifo,
+                false => QueueingStrategy::BestEffortFifo,
+            },
+            namespaces: Some(LabelSelector::default()),
+            preemption: Preemption {
+                within_queue: policy("within"),
+                reclaim_within_cohort: policy("reclaim"),
+                borrow_within_cohort: None,
+            },
+            fungibility: Fungibility::default(),
+            checks: Vec::new(),
+            stop: StopPolicy::None,
+            weight: 1.0,
+            revision: 0,
+        })));
+        self.apply(Change::LocalQueue(LocalQueueSpec {
+            namespace: "ns".into(),
+            name: name.into(),
+            queue: name.into(),
+            stop: StopPolicy::None,
+        }));
+    }
+
+    fn job(&mut self, name: &str, options: &BTreeMap<&str, &str>) {
+        let number = |key: &str| options.get(key).map(|number| number.parse::<i32>().unwrap());
+        let pod_set = PodSetSpec {
+            name: "main".into(),
+            count: number("count").unwrap_or(1),
+            min_count: number("min"),
+            requests: vec![("cpu".into(), i64::from(number("cpu").unwrap()) * 1000)],
+            placement: PodPlacement::default(),
+            fingerprint: 0,
+        };
+        let spec = WorkloadSpec {
+            namespace: "ns".into(),
+            name: name.into(),
+            uid: name.into(),
+            job_uid: None,
+            created: self.now,
+            generation: 1,
+            local_queue: options.get("queue").copied().unwrap_or("a").into(),
+            priority: number("prio").unwrap_or(0),
+            priority_boost: 0,
+            priority_class: None,
+            is_active: true,
+            gated_by: None,
+            max_execution_s: None,
+            pod_sets: vec![pod_set],
+            invalid: None,
+            status: Status::default(),
+        };
+        self.jobs.insert(name.to_owned(), spec.clone());
+        self.apply(Change::Workload(Box::new(spec)));
+    }
+
+    fn finish(&mut self, name: &str) {
+        let job = self.jobs.get_mut(name).unwrap();
+        job.status.conditions.push(Condition {
+            kind: ConditionKind::Finished,
+            verdict: Verdict::True,
+            reason: "Succeeded".into(),
+            message: "".into(),
+            since: self.now,
+            generation: 1,
+        });
+        let spec = job.clone();
+        self.apply(Change::Workload(Box::new(spec)));
+    }
+
+    fn waiting(&self) -> String {
+        let mut waiting = String::new();
+        for queue in self.engine.queue_names() {
+            let view = self.engine.pending(queue);
+            let names = |keys: &[Key]| keys.iter().map(|key| format!(" {}", key.name)).collect::<String>();
+            if !view.active.is_empty() || !view.parked.is_empty() {
+                waiting += &format!("{queue}:");
+                for (word, keys) in [(" active", view.active), (" parked", view.parked)] {
+                    if !keys.is_empty() {
+                        waiting += &format!("{word}{}", names(&keys));
+                    }
+                }
+                waiting += "\n";
+            }
+        }
+        waiting
+    }
+}

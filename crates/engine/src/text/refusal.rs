@@ -1,0 +1,64 @@
+//! Why a flavor could not be given, as a value and as a sentence.
+
+use kueue_core::amount::Amount;
+
+use super::amount;
+use crate::id::{FlavorId, Name, PoolId, ResourceId};
+use crate::names::Names;
+
+/// One reason against a flavor.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Refusal {
+    /// The ClusterQueue has no quota for the resource.
+    NotCovered(ResourceId),
+    /// The attempt is bound to the flavors that were nominated before.
+    NotNominated { flavor: FlavorId, resource: ResourceId },
+    /// There is no such ResourceFlavor.
+    NoSuchFlavor(FlavorId),
+    /// The pods do not tolerate a taint of the flavor.
+    Taint { taint: Name, flavor: FlavorId },
+    /// The pods select other nodes.
+    Affinity(FlavorId),
+    /// More than could ever be had.
+    ExceedsCapacity { pool: PoolId, assumed: Amount, request: Amount, capacity: Amount },
+    /// More than is free now.
+    Insufficient { pool: PoolId, missing: Amount },
+    /// The flavor was given up because it lacks a resource of the same group.
+    NotProvided { flavor: FlavorId, resource: ResourceId },
+}
+
+impl Refusal {
+    pub(crate) fn render(&self, names: &Names) -> String {
+        match self {
+            Self::NotCovered(resource) => format!("resource {} unavailable in ClusterQueue", names.resource(*resource)),
+            Self::NotNominated { flavor, resource } => format!(
+                "skipping flavor {} as it is not found in the nomination mapping for resource {}",
+                names.flavor(*flavor),
+                names.resource(*resource)
+            ),
+            Self::NoSuchFlavor(flavor) => format!("flavor {} not found", names.flavor(*flavor)),
+            Self::Taint { taint, flavor } => format!("untolerated taint {taint} in flavor {}", names.flavor(*flavor)),
+            Self::Affinity(flavor) => format!("flavor {} doesn't match node affinity", names.flavor(*flavor)),
+            Self::ExceedsCapacity { pool, assumed, request, capacity } => {
+                let (flavor, resource) = names.pool(*pool);
+                format!(
+                    "insufficient quota for {resource} in flavor {flavor}, previously considered podsets requests ({}) + \
+                     current podset request ({}) > maximum capacity ({})",
+                    amount(resource, *assumed),
+                    amount(resource, *request),
+                    amount(resource, *capacity)
+                )
+            }
+            Self::Insufficient { pool, missing } => {
+                let (flavor, resource) = names.pool(*pool);
+                format!(
+                    "insufficient unused quota for {resource} in flavor {flavor}, {} more needed",
+                    amount(resource, *missing)
+                )
+            }
+            Self::NotProvided { flavor, resource } => {
+                format!("flavor {} does not provide resource {}", names.flavor(*flavor), names.resource(*resource))
+            }
+        }
+    }
+}

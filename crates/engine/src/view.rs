@@ -1,0 +1,123 @@
+//! What can be read of the engine's state.
+
+use kueue_core::amount::Amount;
+
+use crate::effect::Key;
+use crate::engine::Engine;
+use crate::id::{Name, QueueId};
+use crate::status::Status;
+use crate::workload::Place;
+
+/// A ClusterQueue's waiting workloads.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct PendingView {
+    /// Those that are looked at next, in order.
+    pub active: Vec<Key>,
+    /// Those that wait for something to change, by name.
+    pub parked: Vec<Key>,
+}
+
+impl Engine {
+    /// The names of all ClusterQueues.
+    pub fn queue_names(&self) -> impl Iterator<Item = &Name> {
+        self.queue_ids.keys()
+    }
+
+    /// Who waits in a ClusterQueue.
+    pub fn pending(&self, queue: &str) -> PendingView {
+        let Some(id) = self.queue_ids.get(queue) else { return PendingView::default() };
+        let pending = &self.queues[*id].pending;
+        let key = |id| self.workloads[id].key.clone();
+        let mut active: Vec<Key> = pending.awake().into_iter().map(|ticket| key(ticket.id)).collect();
+        if let Some(sticky) = pending.preemptor.filter(|preemptor| preemptor.is_sticky) {
+            let sticky = key(sticky.workload);
+            if let Some(slot) = active.iter().position(|other| *other == sticky) {
+                active[..=slot].rotate_right(1);
+            }
+        }
+        let mut parked: Vec<Key> = pending.asleep().map(|ticket| key(ticket.id)).collect();
+        parked.sort();
+        PendingView { active, parked }
+    }
+
+    /// What is reserved in a ClusterQueue: flavor, resource, amount.
+    pub fn usage(&self, queue: &str) -> Vec<(Name, Name, Amount)> {
+        let Some(id) = self.queue_ids.get(queue) else { return Vec::new() };
+        self.quotas
+            .usages(self.queues[*id].node)
+            .map(|(pool, amount)| {
+                let (flavor, resource) = self.names.pool(pool);
+                (flavor.clone(), resource.clone(), amount)
+            })
+            .collect()
+    }
+
+    /// A workload's status, with everything that was decided.
+    pub fn status(&self, workload: &Key) -> Option<&Status> {
+        self.workload_ids.get(workload).map(|id| &self.workloads[*id].status)
+    }
+
+    /// A ClusterQueue's share of what its cohort lends, as the API shows it.
+    pub fn queue_share(&self, queue: &str) -> Option<i64> {
+        let id = self.queue_ids.get(queue)?;
+        Some(self.share_of(self.queues[*id].node))
+    }
+
+    /// The same for a Cohort object.
+    pub fn cohort_share(&self, cohort: &str) -> Option<i64> {
+        let node = self.quotas.cohort(cohort).filter(|node| self.quotas.is_explicit(*node))?;
+        Some(self.share_of(node))
+    }
+
+    fn share_of(&self, node: crate::id::NodeId) -> i64 {
+        if self.quotas.node(node).is_in_cycle {
+            return 0;
+        }
+        self.quotas.share(node, |pool| self.names.resource_of(pool)).rounded()
+    }
+
+    /// Panics when the state contradicts itself. For tests: it looks at everything.
+    pub fn check_invariants(&self) {
+        self.quotas.check_invariants();
+        for id in self.queues.ids() {
+            self.check_queue(id);
+        }
+        for id in self.workloads.ids() {
+            let workload = &self.workloads[id];
+            assert!(workload.claim.is_none() || workload.holds_quota(), "{} holds quota without right", workload.key);
+            assert!(
+                workload.place == Place::Nowhere || workload.is_admissible(),
+                "{} is queued and must not be",
+                workload.key
+            );
+            assert!(!matches!(workload.place, Place::InFlight(_)), "{} is lost in a cycle", workload.key);
+        }
+    }
+
+    fn check_queue(&self, id: QueueId) {
+        let queue = &self.queues[id];
+        queue.pending.check_invariants();
+        assert_eq!(
+            self.ready.contains(&id),
+            queue.pending.has_awake(),
+            "{} is ready when somebody is awake",
+            queue.name
+        );
+        let mut usage: std::collections::BTreeMap<_, Amount> = std::collections::BTreeMap::new();
+        for rank in &queue.reserving {
+            let claim = self.workloads[rank.id].claim.as_ref().expect("who reserves has a claim");
+            assert_eq!((claim.queue, &claim.rank), (id, rank), "a claim knows its queue");
+            for (pool, amount) in &claim.usage {
+                let sum = usage.entry(*pool).or_default();
+                *sum = sum.plus(*amount);
+            }
+        }
+        usage.retain(|_, amount| *amount != Amount::ZERO);
+        assert_eq!(
+            self.quotas.usages(queue.node).collect::<std::collections::BTreeMap<_, _>>(),
+            usage,
+            "{}",
+            queue.name
+        );
+    }
+}

@@ -1,0 +1,212 @@
+//! One workload as the engine keeps it: what was said about it, where it is, what it holds.
+
+use std::cmp::Reverse;
+use std::sync::Arc;
+
+use kueue_core::amount::Amount;
+use kueue_core::gates::{Gate, Gates};
+use kueue_core::time::Time;
+
+use crate::change::{PodSetSpec, PriorityClass};
+use crate::effect::Key;
+use crate::id::{ClassId, LocalQueueId, Name, NamespaceId, PoolId, QueueId, ResourceId, WorkloadId};
+use crate::settings::{RequeueOrder, Settings};
+use crate::status::{ConditionKind, Status, Verdict};
+use crate::text;
+
+/// A pod set with its names turned into ids. Shared by all workloads of the same shape.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub(crate) struct PodSet {
+    pub(crate) spec: PodSetSpec,
+    /// What one pod needs, in the order in which resources are looked at.
+    pub(crate) requests: Vec<(ResourceId, i64)>,
+}
+
+/// A workload. The engine's own decisions are in `status` as soon as they are taken.
+#[derive(Debug)]
+pub(crate) struct Workload {
+    pub(crate) key: Key,
+    pub(crate) namespace: NamespaceId,
+    pub(crate) uid: Name,
+    pub(crate) job_uid: Option<Name>,
+    pub(crate) created: Time,
+    pub(crate) generation: i64,
+    pub(crate) local_queue: LocalQueueId,
+    pub(crate) base_priority: i32,
+    /// With the boost.
+    pub(crate) priority: i64,
+    pub(crate) priority_class: Option<PriorityClass>,
+    pub(crate) is_active: bool,
+    pub(crate) gated_by: Option<Name>,
+    pub(crate) max_execution_s: Option<i32>,
+    pub(crate) pod_sets: Arc<[PodSet]>,
+    pub(crate) invalid: Option<Name>,
+    pub(crate) status: Status,
+    /// The LocalQueue that it was last queued through; its quota is offered to others of that queue when it goes.
+    pub(crate) assigned: Option<LocalQueueId>,
+    pub(crate) place: Place,
+    /// Set from the moment it is known.
+    pub(crate) class: Option<ClassId>,
+    /// Its job has stopped since it was evicted.
+    pub(crate) has_stopped: bool,
+    /// The quota it holds; none while pending.
+    pub(crate) claim: Option<Claim>,
+    /// The generation that was last looked at by a cycle; 0 before the first.
+    pub(crate) evaluated_generation: i64,
+    pub(crate) progress: Option<Box<Progress>>,
+}
+
+/// Where a workload stands in its queue.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub(crate) enum Place {
+    #[default]
+    Nowhere,
+    /// In a group of its queue, awake or asleep.
+    Queued(Seat),
+    /// Parked until its backoff is over.
+    Held(Seat),
+    /// Taken out by the cycle that is under way.
+    InFlight(QueueId),
+}
+
+/// A place in a queue.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Seat {
+    pub(crate) queue: QueueId,
+    pub(crate) class: ClassId,
+    pub(crate) namespace: NamespaceId,
+    pub(crate) ticket: Ticket,
+}
+
+/// The order in a queue: higher priority, earlier time, lower uid.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) struct Ticket {
+    pub(crate) priority: Reverse<i64>,
+    pub(crate) since: OrderTime,
+    pub(crate) uid: Name,
+    pub(crate) id: WorkloadId,
+}
+
+/// A second, and whether it counts as a moment later.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) struct OrderTime(pub(crate) Time, pub(crate) bool);
+
+/// The order in which the workloads of one ClusterQueue would be preempted.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) struct Rank {
+    /// Those that go anyway come first.
+    pub(crate) is_staying: bool,
+    pub(crate) priority: i64,
+    pub(crate) reserved: Reverse<Time>,
+    pub(crate) uid: Name,
+    pub(crate) id: WorkloadId,
+}
+
+/// Quota that is held.
+#[derive(Clone, Debug)]
+pub(crate) struct Claim {
+    pub(crate) queue: QueueId,
+    pub(crate) usage: Vec<(PoolId, Amount)>,
+    pub(crate) rank: Rank,
+}
+
+/// How far a scan of flavors came, to go on from there.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Progress {
+    /// Per pod set and resource the index of the last flavor tried; -1 when the scan reached the end.
+    pub(crate) tried: Vec<Vec<(ResourceId, i32)>>,
+    pub(crate) generation: u64,
+    pub(crate) cycle: u64,
+}
+
+/// What all pods of a pod set need together.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Total {
+    pub(crate) count: i32,
+    /// In the order in which resources are looked at.
+    pub(crate) requests: Vec<(ResourceId, i64)>,
+}
+
+impl Workload {
+    pub(crate) fn is_admissible(&self) -> bool {
+        self.gated_by.is_none()
+            && !self.status.is_true(ConditionKind::Finished)
+            && self.is_active
+            && !self.status.has_reservation()
+            && !self.status.is_on_hold()
+            && !self.status.is_true(ConditionKind::WaitingForReplacementPods)
+    }
+
+    /// Whether its quota counts.
+    pub(crate) fn holds_quota(&self) -> bool {
+        self.status.has_reservation()
+            && self.status.admission.is_some()
+            && self.is_active
+            && !self.status.is_true(ConditionKind::Finished)
+    }
+
+    /// Whether it may be looked at already.
+    pub(crate) fn is_backoff_over(&self, now: Time) -> bool {
+        !self.status.is_false(ConditionKind::Requeued) && self.status.requeue_at().is_none_or(|at| now >= at)
+    }
+
+    /// The time that counts in the order of its queue.
+    pub(crate) fn order_time(&self, settings: &Settings) -> OrderTime {
+        if let Some(evicted) = self.status.condition(ConditionKind::Evicted).filter(|c| c.verdict == Verdict::True) {
+            let by_timeout = evicted.reason == text::PODS_READY_TIMEOUT;
+            if (by_timeout && settings.requeue_order == RequeueOrder::Eviction)
+                || evicted.reason == text::ADMISSION_CHECK
+            {
+                return OrderTime(evicted.since, false);
+            }
+        }
+        if !settings.gates.enabled(Gate::PrioritySortingWithinCohort)
+            && let Some(preempted) = self.status.condition(ConditionKind::Preempted)
+            && preempted.verdict == Verdict::True
+            && preempted.reason == text::IN_COHORT_RECLAIM_WHILE_BORROWING
+        {
+            // A moment later than the preemptor, which would otherwise tie with its victim.
+            return OrderTime(preempted.since, true);
+        }
+        OrderTime(self.created, false)
+    }
+
+    /// How many pods of a pod set still need something.
+    pub(crate) fn count_after_reclaim(&self, pod_set: &PodSet, gates: Gates) -> i32 {
+        let count = pod_set.spec.count;
+        if !gates.enabled(Gate::ReclaimablePods) {
+            return count;
+        }
+        let done =
+            self.status.reclaimable.iter().find(|(name, _)| *name == pod_set.spec.name).map_or(0, |(_, done)| *done);
+        count - done.min(count)
+    }
+
+    /// What it asks for, per pod set.
+    pub(crate) fn totals(&self, gates: Gates) -> Vec<Total> {
+        self.pod_sets.iter().map(|pod_set| pod_set.total(self.count_after_reclaim(pod_set, gates))).collect()
+    }
+
+    pub(crate) fn can_start_with_fewer(&self) -> bool {
+        self.pod_sets.iter().any(|pod_set| pod_set.spec.min_count.is_some_and(|min| pod_set.spec.count > min))
+    }
+}
+
+impl PodSet {
+    pub(crate) fn total(&self, count: i32) -> Total {
+        let requests =
+            self.requests.iter().map(|(resource, one)| (*resource, one.saturating_mul(i64::from(count)))).collect();
+        Total { count, requests }
+    }
+}
+
+impl Total {
+    /// The same for another number of pods: what one needs, rounded down, times the number.
+    pub(crate) fn scaled_to(&self, count: i32) -> Self {
+        if self.count == 0 || self.count == count {
+            return self.clone();
+        }
+        let scale = |sum: i64| (sum / i64::from(self.count)).saturating_mul(i64::from(count));
+        Self { count, requests: self.requests.iter().map(|(resource, sum)| (*resource, scale(*sum))).collect() }
+    }
+}

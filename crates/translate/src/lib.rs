@@ -1,0 +1,13 @@
+//! From objects to the engine's changes, and from its effects to objects. Pure: whoever calls it owns the objects.
+
+mod placement;
+mod queue;
+mod requests;
+mod status;
+mod workload;
+
+pub use placement::flavor;
+pub use queue::{admission_check, cluster_queue, cohort, local_queue};
+pub use requests::{ResourceRules, Transformation};
+pub use status::{status_from_engine, status_to_engine};
+pub use workload::{Surroundings, workload};

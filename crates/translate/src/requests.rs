@@ -1,0 +1,126 @@
+//! What the pods of a workload count for: defaults applied, resources left out and transformed.
+
+use std::collections::BTreeMap;
+
+use kueue_api::core_v1::{PodSpec, ResourceList, ResourceRequirements};
+use kueue_api::limit_range::Summary;
+use kueue_core::field::{Error, Errors, Path, aggregate};
+use kueue_core::quantity::Quantity;
+use kueue_core::resource::base_units;
+use kueue_core::resource_list::{Keep, merge};
+
+/// Which requests count, by configuration.
+#[derive(Clone, Debug, Default)]
+pub struct ResourceRules {
+    /// Resources whose names start with one of these do not count.
+    pub excluded_prefixes: Vec<String>,
+    /// What a resource is turned into.
+    pub transformations: BTreeMap<String, Transformation>,
+}
+
+/// What a resource is turned into.
+#[derive(Clone, Debug, Default)]
+pub struct Transformation {
+    /// The resource itself does not count any more.
+    pub replaces: bool,
+    /// The amount is multiplied by that of another resource first.
+    pub multiply_by: Option<String>,
+    /// How much of each other resource one unit is.
+    pub outputs: ResourceList,
+}
+
+impl ResourceRules {
+    /// What one pod counts for.
+    pub(crate) fn apply(&self, pod: &PodSpec) -> ResourceList {
+        let mut requests = pod.requests();
+        requests.retain(|name, _| !self.excluded_prefixes.iter().any(|prefix| name.starts_with(prefix.as_str())));
+        if requests.keys().any(|name| self.transformations.contains_key(name)) {
+            self.transform(&requests)
+        } else {
+            requests
+        }
+    }
+
+    fn transform(&self, requests: &ResourceList) -> ResourceList {
+        let mut kept = ResourceList::new();
+        let mut made = ResourceList::new();
+        for (name, quantity) in requests {
+            let Some(rule) = self.transformations.get(name) else {
+                kept.insert(name.clone(), quantity.clone());
+                continue;
+            };
+            let factor = rule.multiply_by.as_ref().and_then(|by| requests.get(by));
+            let amount = factor.map_or_else(|| quantity.clone(), |factor| quantity.times(factor));
+            let outputs: ResourceList =
+                rule.outputs.iter().map(|(output, per_unit)| (output.clone(), amount.times(per_unit))).collect();
+            merge(&mut made, &outputs, Keep::Sum);
+            if !rule.replaces {
+                kept.insert(name.clone(), quantity.clone());
+            }
+        }
+        for quantity in made.values_mut().filter(|quantity| quantity.sign() < 0) {
+            *quantity = Quantity::default();
+        }
+        merge(&mut kept, &made, Keep::Sum);
+        kept
+    }
+}
+
+/// Limits stand in for requests that are missing.
+pub(crate) fn use_limits_as_requests(pod: &mut PodSpec) {
+    let containers =
+        pod.init_containers.iter_mut().chain(&mut pod.containers).map(|container| &mut container.resources);
+    for resources in containers.chain(&mut pod.resources) {
+        merge(&mut resources.requests, &resources.limits, Keep::First);
+    }
+}
+
+/// Gives requests and limits that are missing the defaults of the namespace.
+pub(crate) fn apply_defaults(pod: &mut PodSpec, limits: &Summary) {
+    if let Some(defaults) = limits.0.get("Container") {
+        for container in pod.init_containers.iter_mut().chain(&mut pod.containers) {
+            merge(&mut container.resources.limits, &defaults.default, Keep::First);
+            merge(&mut container.resources.requests, &defaults.default_request, Keep::First);
+        }
+    }
+    if let (Some(defaults), Some(resources)) = (limits.0.get("Pod"), &mut pod.resources) {
+        merge(&mut resources.limits, &defaults.default, Keep::First);
+        merge(&mut resources.requests, &defaults.default_request, Keep::First);
+    }
+}
+
+/// Why the API server would refuse the pods, in the words a user reads.
+pub(crate) fn invalid(pods: &[PodSpec], limits: &Summary) -> Option<String> {
+    let at = |index: usize| Path::new("spec").child("podSets").index(index).child("template").child("spec");
+    let above: Errors =
+        pods.iter().enumerate().flat_map(|(index, pod)| requests_above_limits(pod, &at(index))).collect();
+    if !above.is_empty() {
+        return Some(format!("resources validation failed: {}", aggregate(&above)));
+    }
+    let outside: Errors = pods.iter().enumerate().flat_map(|(index, pod)| limits.validate(pod, &at(index))).collect();
+    (!outside.is_empty()).then(|| format!("resources didn't satisfy LimitRange constraints: {}", aggregate(&outside)))
+}
+
+fn requests_above_limits(pod: &PodSpec, at: &Path) -> Errors {
+    let of = |list: &'static str, index: usize| at.child(list).index(index);
+    let init = pod
+        .init_containers
+        .iter()
+        .enumerate()
+        .map(|(index, container)| (of("initContainers", index), &container.resources));
+    let main =
+        pod.containers.iter().enumerate().map(|(index, container)| (of("containers", index), &container.resources));
+    let whole = pod.resources.iter().map(|resources| (at.child("resources"), resources));
+    let exceeding = |(at, resources): (Path, &ResourceRequirements)| {
+        let names: Vec<String> = resources
+            .requests
+            .iter()
+            .filter(|(name, request)| {
+                resources.limits.get(*name).is_some_and(|limit| base_units(name, request) > base_units(name, limit))
+            })
+            .map(|(name, _)| name.clone())
+            .collect();
+        (!names.is_empty()).then(|| Error::invalid(&at, names, "requests must not exceed its limits"))
+    };
+    init.chain(main).chain(whole).filter_map(exceeding).collect()
+}

@@ -1,0 +1,179 @@
+//! A Workload's status, both ways. What the engine does not decide stays as it is.
+
+use std::sync::Arc;
+
+use kueue_api::kueue::names::condition;
+use kueue_api::kueue::v1beta2 as api;
+use kueue_api::meta::{Condition, ConditionStatus};
+use kueue_core::resource::{Formatter, base_units};
+use kueue_engine as engine;
+use kueue_engine::{CheckProgress, ConditionKind, Verdict};
+
+const KINDS: [(ConditionKind, &str); 10] = [
+    (ConditionKind::QuotaReserved, condition::QUOTA_RESERVED),
+    (ConditionKind::Admitted, condition::ADMITTED),
+    (ConditionKind::Evicted, condition::EVICTED),
+    (ConditionKind::Preempted, condition::PREEMPTED),
+    (ConditionKind::Requeued, condition::REQUEUED),
+    (ConditionKind::Finished, condition::FINISHED),
+    (ConditionKind::PodsReady, condition::PODS_READY),
+    (ConditionKind::DeactivationTarget, condition::DEACTIVATION_TARGET),
+    (ConditionKind::BlockedOnPreemptionGates, condition::BLOCKED_ON_PREEMPTION_GATES),
+    (ConditionKind::WaitingForReplacementPods, condition::WAITING_FOR_REPLACEMENT_PODS),
+];
+
+/// What a status says to the engine.
+pub fn status_to_engine(status: &api::WorkloadStatus) -> engine::Status {
+    engine::Status {
+        conditions: status.conditions.iter().filter_map(condition_to_engine).collect(),
+        admission: status.admission.as_ref().map(|admission| Arc::new(admission_to_engine(admission))),
+        checks: status.admission_checks.iter().map(check_to_engine).collect(),
+        requeue: status
+            .requeue_state
+            .as_ref()
+            .map(|requeue| engine::Requeue { count: requeue.count, at: requeue.requeue_at }),
+        reclaimable: status.reclaimable_pods.iter().map(|pods| (pods.name.as_str().into(), pods.count)).collect(),
+        past_execution_s: status.accumulated_past_execution_time_seconds,
+        evictions: status
+            .scheduling_stats
+            .iter()
+            .flat_map(|stats| &stats.evictions)
+            .map(|eviction| engine::EvictionCount {
+                reason: eviction.reason.clone().into(),
+                cause: eviction.underlying_cause.clone().into(),
+                count: eviction.count,
+            })
+            .collect(),
+    }
+}
+
+/// Writes what the engine decided into a status.
+pub fn status_from_engine(decided: &engine::Status, formatter: &Formatter, status: &mut api::WorkloadStatus) {
+    let is_known = |condition: &Condition| KINDS.iter().any(|(_, name)| *name == condition.r#type);
+    let mut conditions: Vec<Condition> = decided.conditions.iter().map(condition_from_engine).collect();
+    conditions.extend(status.conditions.drain(..).filter(|condition| !is_known(condition)));
+    status.conditions = conditions;
+    status.admission = decided.admission.as_ref().map(|admission| admission_from_engine(admission, formatter));
+    status.admission_checks = decided
+        .checks
+        .iter()
+        .map(|check| {
+            let old = status.admission_checks.iter().find(|old| *old.name == *check.name);
+            check_from_engine(check, old)
+        })
+        .collect();
+    status.requeue_state =
+        decided.requeue.as_ref().map(|requeue| api::RequeueState { count: requeue.count, requeue_at: requeue.at });
+    status.accumulated_past_execution_time_seconds = decided.past_execution_s;
+    let evictions: Vec<_> = decided
+        .evictions
+        .iter()
+        .map(|eviction| api::WorkloadSchedulingStatsEviction {
+            reason: eviction.reason.to_string(),
+            underlying_cause: eviction.cause.to_string(),
+            count: eviction.count,
+        })
+        .collect();
+    status.scheduling_stats = (!evictions.is_empty()).then_some(api::SchedulingStats { evictions });
+}
+
+fn condition_to_engine(condition: &Condition) -> Option<engine::Condition> {
+    let (kind, _) = KINDS.iter().find(|(_, name)| *name == condition.r#type)?;
+    Some(engine::Condition {
+        kind: *kind,
+        verdict: match condition.status {
+            ConditionStatus::True => Verdict::True,
+            ConditionStatus::False => Verdict::False,
+            _ => Verdict::Unknown,
+        },
+        reason: condition.reason.clone().into(),
+        message: condition.message.as_str().into(),
+        since: condition.last_transition_time,
+        generation: condition.observed_generation,
+    })
+}
+
+fn condition_from_engine(condition: &engine::Condition) -> Condition {
+    let name = KINDS.iter().find(|(kind, _)| *kind == condition.kind).map_or("", |(_, name)| name);
+    Condition {
+        r#type: name.to_owned(),
+        status: match condition.verdict {
+            Verdict::True => ConditionStatus::True,
+            Verdict::False => ConditionStatus::False,
+            Verdict::Unknown => ConditionStatus::Unknown,
+        },
+        observed_generation: condition.generation,
+        last_transition_time: condition.since,
+        reason: condition.reason.to_string(),
+        message: condition.message.to_string(),
+    }
+}
+
+fn admission_to_engine(admission: &api::Admission) -> engine::Admission {
+    let pod_sets = admission.pod_set_assignments.iter().map(|assigned| engine::PodSetAdmission {
+        name: assigned.name.as_str().into(),
+        count: assigned.count,
+        flavors: assigned
+            .flavors
+            .iter()
+            .map(|(resource, flavor)| (resource.as_str().into(), flavor.as_str().into()))
+            .collect(),
+        usage: assigned
+            .resource_usage
+            .iter()
+            .map(|(resource, quantity)| (resource.as_str().into(), base_units(resource, quantity)))
+            .collect(),
+    });
+    engine::Admission { queue: admission.cluster_queue.as_str().into(), pod_sets: pod_sets.collect() }
+}
+
+fn admission_from_engine(admission: &engine::Admission, formatter: &Formatter) -> api::Admission {
+    let assignments = admission.pod_sets.iter().map(|assigned| api::PodSetAssignment {
+        name: assigned.name.to_string(),
+        flavors: assigned.flavors.iter().map(|(resource, flavor)| (resource.to_string(), flavor.to_string())).collect(),
+        resource_usage: assigned
+            .usage
+            .iter()
+            .map(|(resource, amount)| (resource.to_string(), formatter.quantity(resource, *amount)))
+            .collect(),
+        count: assigned.count,
+        ..api::PodSetAssignment::default()
+    });
+    api::Admission { cluster_queue: admission.queue.to_string(), pod_set_assignments: assignments.collect() }
+}
+
+fn check_to_engine(check: &api::AdmissionCheckState) -> engine::CheckState {
+    engine::CheckState {
+        name: check.name.as_str().into(),
+        progress: match check.state {
+            api::CheckState::Ready => CheckProgress::Ready,
+            api::CheckState::Retry => CheckProgress::Retry,
+            api::CheckState::Rejected => CheckProgress::Rejected,
+            api::CheckState::Pending | api::CheckState::Other(_) => CheckProgress::Pending,
+        },
+        message: check.message.as_str().into(),
+        since: check.last_transition_time,
+        requeue_after_s: check.requeue_after_seconds,
+        retries: check.retry_count,
+    }
+}
+
+fn check_from_engine(check: &engine::CheckState, old: Option<&api::AdmissionCheckState>) -> api::AdmissionCheckState {
+    let state = match check.progress {
+        CheckProgress::Ready => api::CheckState::Ready,
+        CheckProgress::Retry => api::CheckState::Retry,
+        CheckProgress::Rejected => api::CheckState::Rejected,
+        CheckProgress::Pending => api::CheckState::Pending,
+    };
+    // A check that was reset has nothing to add to the pods any more.
+    let updates = old.filter(|old| old.state == state).map(|old| old.pod_set_updates.clone());
+    api::AdmissionCheckState {
+        name: check.name.to_string(),
+        state,
+        last_transition_time: check.since,
+        message: check.message.to_string(),
+        requeue_after_seconds: check.requeue_after_s,
+        retry_count: check.retries,
+        pod_set_updates: updates.unwrap_or_default(),
+    }
+}

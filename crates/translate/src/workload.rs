@@ -1,0 +1,109 @@
+//! A Workload as the engine sees it.
+
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+
+use kueue_api::core_v1::{Container, PodSpec};
+use kueue_api::kueue::names::{annotation, label};
+use kueue_api::kueue::v1beta2::{PodSet, PriorityClassKind, Workload};
+use kueue_api::limit_range::Summary;
+use kueue_core::resource::base_units;
+use kueue_engine::{Change, PodSetSpec, PriorityClass, WorkloadSpec};
+use serde_json::{Value, json};
+
+use crate::placement::placement;
+use crate::requests::{ResourceRules, apply_defaults, invalid, use_limits_as_requests};
+use crate::status::status_to_engine;
+
+/// What a Workload's requests depend on besides the Workload.
+#[derive(Debug)]
+pub struct Surroundings<'a> {
+    /// The configuration's rules.
+    pub resources: &'a ResourceRules,
+    /// The limit ranges of its namespace.
+    pub limits: &'a Summary,
+}
+
+/// What a Workload says.
+pub fn workload(object: &Workload, around: &Surroundings<'_>) -> Change {
+    let spec = &object.spec;
+    let meta = &object.metadata;
+    let mut pods: Vec<PodSpec> = spec.pod_sets.iter().map(|pod_set| pod_set.template.spec.clone()).collect();
+    for pod in &mut pods {
+        apply_defaults(pod, around.limits);
+        use_limits_as_requests(pod);
+    }
+    let boost = meta.annotations.get(annotation::PRIORITY_BOOST).and_then(|boost| boost.parse().ok());
+    Change::Workload(Box::new(WorkloadSpec {
+        namespace: meta.namespace.as_str().into(),
+        name: meta.name.as_str().into(),
+        uid: meta.uid.as_str().into(),
+        job_uid: meta.labels.get(label::JOB_UID).map(|uid| uid.as_str().into()),
+        created: meta.creation_timestamp,
+        generation: meta.generation,
+        local_queue: spec.queue_name.as_str().into(),
+        priority: spec.priority.unwrap_or(0),
+        priority_boost: boost.unwrap_or(0),
+        priority_class: priority_class(object),
+        is_active: spec.active.unwrap_or(true),
+        gated_by: meta
+            .annotations
+            .get(annotation::ADMISSION_GATED_BY)
+            .filter(|gate| !gate.is_empty())
+            .map(|gate| gate.as_str().into()),
+        max_execution_s: spec.maximum_execution_time_seconds,
+        pod_sets: spec.pod_sets.iter().zip(&pods).map(|(pod_set, pod)| pod_set_spec(pod_set, pod, around)).collect(),
+        invalid: invalid(&pods, around.limits).map(Into::into),
+        status: status_to_engine(&object.status),
+    }))
+}
+
+fn priority_class(object: &Workload) -> Option<PriorityClass> {
+    let class = object.spec.priority_class_ref.as_ref()?;
+    match class.kind {
+        PriorityClassKind::WorkloadPriorityClass => Some(PriorityClass::Workload(class.name.as_str().into())),
+        PriorityClassKind::PriorityClass => Some(PriorityClass::Pod(class.name.as_str().into())),
+        PriorityClassKind::Other(_) => None,
+    }
+}
+
+fn pod_set_spec(pod_set: &PodSet, pod: &PodSpec, around: &Surroundings<'_>) -> PodSetSpec {
+    let requests = around.resources.apply(pod);
+    PodSetSpec {
+        name: pod_set.name.as_str().into(),
+        count: pod_set.count,
+        min_count: pod_set.min_count,
+        requests: requests.iter().map(|(name, quantity)| (name.as_str().into(), base_units(name, quantity))).collect(),
+        placement: placement(pod),
+        fingerprint: fingerprint(pod_set, pod),
+    }
+}
+
+/// One number for everything about a template that scheduling can depend on.
+fn fingerprint(pod_set: &PodSet, pod: &PodSpec) -> u64 {
+    let containers = |containers: &[Container]| -> Vec<Value> {
+        let shape = |container: &Container| json!({"requests": container.resources.requests, "ports": container.rest.get("ports")});
+        containers.iter().map(shape).collect()
+    };
+    let shape = json!({
+        "initContainers": containers(&pod.init_containers),
+        "containers": containers(&pod.containers),
+        "nodeSelector": pod.node_selector,
+        "affinity": pod.affinity,
+        "tolerations": pod.tolerations,
+        "runtimeClassName": pod.runtime_class_name,
+        "priority": pod.priority,
+        "topologySpreadConstraints": pod.rest.get("topologySpreadConstraints"),
+        "overhead": pod.overhead,
+        "resourceClaims": pod.resource_claims,
+        "resources": pod.resources.as_ref().map(|resources| &resources.requests),
+        "topologyRequest": pod_set.topology_request,
+    });
+    hash_of(&shape)
+}
+
+/// The same number for the same value, in every run of the same build.
+pub(crate) fn hash_of(value: &Value) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    value.to_string().hash(&mut hasher);
+    hasher.finish()
+}
