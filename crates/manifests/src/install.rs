@@ -66,3 +66,6 @@ pub(crate) fn namespaced(name: &str) -> Value {
     metadata["namespace"] = NAMESPACE.into();
     metadata
 }
+
+#[cfg(test)]
+mod tests;

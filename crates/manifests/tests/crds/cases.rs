@@ -6,7 +6,7 @@ use std::path::Path;
 use expect_test::ExpectFile;
 use serde_json::Value;
 
-use crate::api_server::problems;
+use crate::api_server::ApiServer;
 
 /// Makes changes: at each JSON pointer the value is put, or removed when it is `null`.
 fn apply(object: &Value, changes: Option<&Value>) -> Value {
@@ -41,15 +41,15 @@ fn index(name: &str) -> usize {
 }
 
 /// Runs one table and writes what was said under each case, in the order of the table.
-fn run(table: &Value) -> String {
+fn run(server: &ApiServer, table: &Value) -> String {
     let base = &table["accepted"];
-    assert_eq!(problems(None, base), Vec::<String>::new(), "the accepted object");
+    assert_eq!(server.problems(None, base), Vec::<String>::new(), "the accepted object");
     let mut text = String::new();
     for case in table["cases"].as_array().expect("a table has cases") {
         let base = case.get("object").unwrap_or(base);
         let new = apply(base, case.get("set"));
         let old = case.get("before").map(|before| apply(base, Some(before)));
-        let found = problems(old.as_ref(), &new);
+        let found = server.problems(old.as_ref(), &new);
         text.push_str(&format!("{}\n", case["it"].as_str().expect("a case has a name")));
         if found.is_empty() {
             text.push_str("  accepted\n");
@@ -68,9 +68,10 @@ fn objects_are_accepted_and_refused_as_the_tables_say() {
     tables.retain(|path| path.extension().is_some_and(|extension| extension == "yaml"));
     tables.sort();
     assert!(!tables.is_empty());
+    let server = ApiServer::new();
     for path in tables {
         let table: Value = serde_saphyr::from_str(&fs::read_to_string(&path).unwrap()).unwrap();
-        let outcome = run(&table);
+        let outcome = run(&server, &table);
         ExpectFile { path: path.with_extension("txt"), position: "tests/crds/cases.rs" }.assert_eq(&outcome);
     }
 }

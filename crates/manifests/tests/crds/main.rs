@@ -2,4 +2,6 @@
 
 mod api_server;
 mod cases;
+mod samples;
 mod structural;
+mod types;
