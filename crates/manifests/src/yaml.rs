@@ -73,21 +73,19 @@ fn write_list(out: &mut String, items: &[Value], indent: usize) {
     }
 }
 
-/// A scalar, an empty list or map, or (as JSON, which is YAML too) a list in a list; `indent` is where the lines of a block go.
+/// A scalar, an empty list or map, or a list in a list, which is written as JSON: that is YAML too. `indent` is where the
+/// lines of a block go.
 fn write_scalar(out: &mut String, value: &Value, indent: usize) {
     let Value::String(text) = value else {
         let _ = write!(out, "{value}");
         return;
     };
-    if is_plain(text) {
-        if indent + text.len() <= WIDTH || !text.contains(' ') {
-            out.push_str(text);
-        } else {
-            write_folded(out, text, indent);
-        }
+    let fits = indent + text.len() <= WIDTH || !text.contains(' ');
+    if fits && is_plain(text) {
+        out.push_str(text);
     } else if text.contains('\n') && is_literal(text) {
         write_literal(out, text, indent);
-    } else if indent + text.len() > WIDTH && is_foldable(text) {
+    } else if !fits && is_foldable(text) {
         write_folded(out, text, indent);
     } else {
         let _ = write!(out, "{value}");
@@ -156,8 +154,8 @@ fn is_foldable(text: &str) -> bool {
     is_printable(text) && !text.starts_with(' ') && !text.ends_with(' ') && !text.contains("  ") && !text.contains('\n')
 }
 
-/// Whether a literal block can hold the text: it may end with one line break, and no line may be led by a space first,
-/// since the first line sets the indentation.
+/// Whether a literal block can hold the text: its first line sets the indentation, so it is not empty and not indented,
+/// and at most one line break ends it.
 fn is_literal(text: &str) -> bool {
     is_printable(text) && !text.starts_with([' ', '\n']) && !text.ends_with("\n\n") && !text.ends_with(' ')
 }

@@ -122,7 +122,7 @@ fn label_selector() -> Schema {
         )
         .field(
             "values",
-            list(label_value(), 256).atomic_list(),
+            list(label_value(), 1024).atomic_list(),
             "The values of In and NotIn. Must be left out for Exists and DoesNotExist.",
         )
         .rule(

@@ -4,7 +4,9 @@ use super::pods::taints;
 use super::quota::{WEIGHTED_SHARE_DOC, admission_fair_sharing_status, fair_sharing, flavor_usage};
 use super::status::conditions;
 use crate::crd::{Column, Conversion, Kind, Scope, Version};
-use crate::schema::{Rule, Schema, int32, int64, label_key, label_value, list, map, object, object_name, one_of};
+use crate::schema::{
+    LABEL_KEY_LENGTH, Rule, Schema, int32, int64, label_value, list, map, object, object_name, one_of, string,
+};
 
 pub(super) const KIND: Kind = Kind {
     name: "LocalQueue",
@@ -90,12 +92,16 @@ fn status(version: Version) -> Schema {
 fn available_flavors() -> Schema {
     let topology = object().required("name", object_name(), "The Topology.").required(
         "levels",
-        list(label_key(), 16).min_items(1).atomic_list(),
+        list(string().max_len(LABEL_KEY_LENGTH), 16).min_items(1).atomic_list(),
         "The node labels of its levels.",
     );
     let flavor = object()
         .required("name", object_name(), "The ResourceFlavor.")
-        .field("resources", list(label_key(), 64).set_list(), "The resources that the queue has in this flavor.")
+        .field(
+            "resources",
+            list(string().max_len(LABEL_KEY_LENGTH), 64).set_list(),
+            "The resources that the queue has in this flavor.",
+        )
         .field("nodeLabels", map(label_value()).max_entries(8).atomic_map(), "The labels of the flavor's nodes.")
         .field("nodeTaints", taints(), "The taints of the flavor's nodes.")
         .field("topology", topology, "The topology of the flavor's nodes.");

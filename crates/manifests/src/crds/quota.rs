@@ -1,6 +1,8 @@
 //! Quota: resource groups, fair sharing, and the usage that a status reports.
 
-use crate::schema::{Rule, Schema, label_key, list, map, object, object_name, quantity, time};
+use crate::schema::{
+    LABEL_KEY_LENGTH, Rule, Schema, label_key, list, map, object, object_name, quantity, string, time,
+};
 
 /// The kind that quota is set on. The two differ in what their limits are relative to.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -158,7 +160,7 @@ pub(super) fn admission_fair_sharing_status() -> Schema {
 /// Usage by flavor and resource; a ClusterQueue also says how much of it is borrowed.
 pub(super) fn flavor_usage(reports_borrowing: bool) -> Schema {
     let resource = object()
-        .required("name", label_key(), "The resource.")
+        .required("name", string().max_len(LABEL_KEY_LENGTH), "The resource.")
         .field("total", quantity(), "How much is used, borrowed included.")
         .when(reports_borrowing, |resource| {
             resource.field("borrowed", quantity(), "How much of it is borrowed from the cohort.")

@@ -1,4 +1,5 @@
 use expect_test::expect;
+use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::*;
@@ -117,4 +118,25 @@ fn strings_that_look_like_something_else_are_quoted() {
 #[test]
 fn documents_are_separated() {
     assert_eq!(documents([&json!({"a": 1}), &json!({"b": 2})]), "a: 1\n---\nb: 2\n");
+}
+
+proptest! {
+    #[test]
+    fn any_text_is_read_back_as_it_was(text in text(), key in "[ -~]{0,8}") {
+        let value = json!({ "text": text, "list": [text, {"key": text}], "map": { key: text } });
+        prop_assert_eq!(read_back(&document(&value)), value);
+    }
+}
+
+/// Words that mean something in YAML, spaces, line breaks and other signs, in any order.
+fn text() -> impl Strategy<Value = String> {
+    let piece = prop_oneof![
+        "[ -~]{1,12}",
+        "[a-z]{1,40}",
+        prop::sample::select(vec![
+            " ", "  ", "\n", "\n ", ": ", " #", "- ", "|", ">", "'", "\"", "é", "\t", "0x1", "1e3", "no"
+        ])
+        .prop_map(str::to_owned),
+    ];
+    prop::collection::vec(piece, 0..12).prop_map(|pieces| pieces.concat())
 }

@@ -8,9 +8,6 @@ use crate::schema::{
     LABEL_KEY_LENGTH, Rule, Schema, int32, label_value, list, map, object, object_name, one_of, quantity, string, time,
 };
 
-/// The most resources in one map; a ClusterQueue cannot cover more.
-const RESOURCES: u32 = 256;
-
 /// The most topology domains that one slice of an assignment, or a v1beta1 assignment, can list.
 const DOMAINS: u32 = 100_000;
 
@@ -95,10 +92,10 @@ fn admission(version: Version) -> Schema {
 fn pod_set_assignment(version: Version) -> Schema {
     object()
         .field("name", string().dns1123_label().default("main"), "The pod set of the spec that this is about.")
-        .field("flavors", map(object_name()).max_entries(RESOURCES), "The flavor that each resource comes from.")
+        .field("flavors", map(object_name()), "The flavor that each resource comes from.")
         .field(
             "resourceUsage",
-            map(quantity()).max_entries(RESOURCES),
+            map(quantity()),
             "What the pods of the set use together of each resource, and what counts against the quota.",
         )
         .field(
@@ -255,7 +252,7 @@ fn reclaimable_pods() -> Schema {
 fn resource_requests() -> Schema {
     let request = object().required("name", string().dns1123_label(), "The pod set of the spec.").field(
         "resources",
-        map(quantity()).max_entries(RESOURCES),
+        map(quantity()),
         "What all its pods need together, by resource.",
     );
     list(request, POD_SETS).keyed_by(&["name"])
