@@ -1,75 +1,110 @@
-//! `cargo xtask conformance`: the corpus, through the conformance crate, held against the floors.
+//! `cargo xtask conformance` and `cargo xtask scenarios`: what was recorded from Kueue, through the conformance crate,
+//! held against the floors.
 
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
-use serde::Deserialize;
+use clap::Args;
+use serde_json::Value;
 
-use crate::datasets::CORPUS;
+use crate::datasets::{CORPUS, DataSet, SCENARIOS};
 use crate::floors::{self, Floors, Table};
 use crate::program;
 
-/// The part of the report that the floors need.
-#[derive(Debug, Deserialize)]
-struct CorpusReport {
-    files: Vec<FileReport>,
+/// A data set that the conformance crate plays.
+#[derive(Clone, Copy)]
+pub struct Recording {
+    pub data_set: DataSet,
+    /// The arguments of `cargo run`: scenarios are many steps each, so they are played by optimised code.
+    profile: &'static [&'static str],
+    /// The list in the report, and what names the group that a floor is for.
+    rows: &'static str,
+    name: &'static str,
+    floors: fn(&mut Floors) -> &mut Table,
 }
 
-#[derive(Debug, Deserialize)]
-struct FileReport {
-    file: String,
-    passed: usize,
+pub const CASES: Recording =
+    Recording { data_set: CORPUS, profile: &[], rows: "files", name: "file", floors: |floors| &mut floors.corpus };
+
+pub const RUNS: Recording = Recording {
+    data_set: SCENARIOS,
+    profile: &["--release"],
+    rows: "families",
+    name: "family",
+    floors: |floors| &mut floors.scenarios,
+};
+
+#[derive(Args, Debug)]
+pub struct Wanted {
+    /// Only what matches, by `package/Test` or `family/name`; `*` matches anything, as in 'pkg-config/*'.
+    #[arg(long, value_name = "GLOB")]
+    only: Option<String>,
+    /// Write what passes now into floors.toml, which `cargo xtask test` holds us to.
+    #[arg(long, conflicts_with = "only")]
+    raise_floors: bool,
 }
 
-pub fn run(corpus: Option<PathBuf>, only: Option<&str>, raise_floors: bool, report: Option<&Path>) -> Result<()> {
-    let dir = CORPUS.locate(corpus)?;
-    let scratch = scratch_report();
+/// Plays the whole set or a part of it and shows what the conformance crate says.
+pub fn run(recording: Recording, dir: Option<PathBuf>, wanted: &Wanted, report: Option<&Path>) -> Result<()> {
+    let dir = recording.data_set.locate(dir)?;
+    let scratch = recording.scratch_report();
     let report = report.unwrap_or(&scratch);
-    let mut command = program::cargo(["run", "--quiet", "--package", "kueue-conformance", "--", "corpus", "--dir"]);
-    command.arg(&dir).arg("--report").arg(std::path::absolute(report)?);
-    if let Some(pattern) = only {
-        command.args(["--only", pattern]);
-    }
-    let all_passed = program::run_lines(command, |line| println!("{line}"))?;
-    if raise_floors {
+    let all_passed = recording.play(&dir, wanted.only.as_deref(), report, |line| println!("{line}"))?;
+    if wanted.raise_floors {
         let mut floors = Floors::read()?;
-        floors.corpus = floors::raised(&floors.corpus, &passed_by_package(report)?);
+        let table = (recording.floors)(&mut floors);
+        *table = floors::raised(table, &recording.passed(report)?);
         floors.write()?;
     }
     if !all_passed {
-        bail!("some cases fail; each is named above with the first difference");
+        bail!("some fail; each is named above with the first difference");
     }
     Ok(())
 }
 
-/// Runs the corpus for `cargo xtask test`: how many cases pass, and which packages fell below their floor.
-pub fn against_floors(dir: &Path) -> Result<(usize, Vec<String>)> {
-    let report = scratch_report();
-    let mut command = program::cargo(["run", "--quiet", "--package", "kueue-conformance", "--", "corpus", "--dir"]);
-    command.arg(dir).arg("--report").arg(&report);
+/// Plays the set for `cargo xtask test`: how many pass, and which groups fell below their floor.
+pub fn against_floors(recording: Recording, dir: &Path) -> Result<(usize, Vec<String>)> {
+    let report = recording.scratch_report();
     let mut last = String::new();
-    program::run_lines(command, |line| line.clone_into(&mut last))?;
+    recording.play(dir, None, &report, |line| line.clone_into(&mut last))?;
     println!("    {last}");
-    let passed = passed_by_package(&report)?;
-    let below = floors::below(&Floors::read()?.corpus, &passed);
-    let risen = floors::raised(&Floors::read()?.corpus, &passed) != Floors::read()?.corpus;
-    if risen && below.is_empty() {
-        println!("    more passes than floors.toml says: `cargo xtask conformance --raise-floors`");
+    let passed = recording.passed(&report)?;
+    let mut floors = Floors::read()?;
+    let table = (recording.floors)(&mut floors);
+    let below = floors::below(table, &passed);
+    if below.is_empty() && floors::raised(table, &passed) != *table {
+        println!("    more passes than floors.toml says: raise it with --raise-floors");
     }
     Ok((passed.values().sum(), below))
 }
 
-fn scratch_report() -> PathBuf {
-    program::root().join("target/conformance.json")
-}
-
-fn passed_by_package(report: &Path) -> Result<Table> {
-    let text = std::fs::read(report).with_context(|| format!("cannot read {}", report.display()))?;
-    let report: CorpusReport = serde_json::from_slice(&text).context("the report is not as expected")?;
-    let mut passed = Table::new();
-    for file in report.files {
-        let package = file.file.split('/').next().unwrap_or_default().to_owned();
-        *passed.entry(package).or_default() += file.passed;
+impl Recording {
+    fn play(self, dir: &Path, only: Option<&str>, report: &Path, on_line: impl FnMut(&str)) -> Result<bool> {
+        let mut command = program::cargo(["run", "--quiet", "--package", "kueue-conformance"]);
+        command.args(self.profile).args(["--", self.data_set.name, "--dir"]).arg(std::path::absolute(dir)?);
+        command.arg("--report").arg(std::path::absolute(report)?);
+        if let Some(pattern) = only {
+            command.args(["--only", pattern]);
+        }
+        // An old report must not speak for a run that failed to start.
+        let _ = std::fs::remove_file(report);
+        program::run_lines(command, on_line)
     }
-    Ok(passed)
+
+    fn scratch_report(self) -> PathBuf {
+        program::root().join("target").join(format!("{}.json", self.data_set.name))
+    }
+
+    /// How many pass, by package or family.
+    fn passed(self, report: &Path) -> Result<Table> {
+        let text = std::fs::read(report).with_context(|| format!("cannot read {}", report.display()))?;
+        let report: Value = serde_json::from_slice(&text).context("the report is not JSON")?;
+        let mut passed = Table::new();
+        for row in report[self.rows].as_array().context("the report is not as expected")? {
+            let group = row[self.name].as_str().unwrap_or_default().split('/').next().unwrap_or_default();
+            let count = usize::try_from(row["passed"].as_u64().unwrap_or_default())?;
+            *passed.entry(group.to_owned()).or_default() += count;
+        }
+        Ok(passed)
+    }
 }

@@ -16,6 +16,7 @@ pub struct DataSet {
 }
 
 pub const CORPUS: DataSet = DataSet { name: "corpus", variable: "KUEUE_CORPUS" };
+pub const SCENARIOS: DataSet = DataSet { name: "scenarios", variable: "KUEUE_SCENARIOS" };
 pub const EXCHANGES: DataSet = DataSet { name: "exchanges", variable: "KUEUE_EXCHANGES" };
 
 impl DataSet {

@@ -43,12 +43,8 @@ enum Command {
         /// The corpus; by default the data set beside the clone, or $KUEUE_CORPUS.
         #[arg(long, value_name = "DIR")]
         corpus: Option<PathBuf>,
-        /// Only files whose `package/Test` matches; `*` matches anything, as in 'pkg-config/*'.
-        #[arg(long, value_name = "GLOB")]
-        only: Option<String>,
-        /// Write what passes now into floors.toml, which `cargo xtask test` holds us to.
-        #[arg(long, conflicts_with = "only")]
-        raise_floors: bool,
+        #[command(flatten)]
+        wanted: conformance::Wanted,
         #[command(flatten)]
         report: Report,
     },
@@ -64,6 +60,16 @@ enum Command {
     Testbed {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "COMMAND")]
         args: Vec<OsString>,
+    },
+    /// Random scheduling runs with the decisions Kueue took, played through the engine.
+    Scenarios {
+        /// The scenarios; by default the data set beside the clone, or $KUEUE_SCENARIOS.
+        #[arg(long, value_name = "DIR")]
+        dir: Option<PathBuf>,
+        #[command(flatten)]
+        wanted: conformance::Wanted,
+        #[command(flatten)]
+        report: Report,
     },
     /// Mutated input against every parser, from a seed: never a panic, never a hang, nothing lost.
     Fuzz {
@@ -101,8 +107,11 @@ struct Report {
 fn main() -> ExitCode {
     let result = match Cli::parse().command {
         Command::Test { quick, report } => test::run(quick, report.file.as_deref()),
-        Command::Conformance { corpus, only, raise_floors, report } => {
-            conformance::run(corpus, only.as_deref(), raise_floors, report.file.as_deref())
+        Command::Conformance { corpus, wanted, report } => {
+            conformance::run(conformance::CASES, corpus, &wanted, report.file.as_deref())
+        }
+        Command::Scenarios { dir, wanted, report } => {
+            conformance::run(conformance::RUNS, dir, &wanted, report.file.as_deref())
         }
         Command::Exchanges { wanted, report } => exchanges::run(wanted, report.file.as_deref()),
         Command::Testbed { args } => testbed::run(&args),

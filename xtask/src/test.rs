@@ -7,7 +7,7 @@ use std::time::Instant;
 use anyhow::{Context, Result, bail};
 use serde::Serialize;
 
-use crate::datasets::CORPUS;
+use crate::conformance::Recording;
 use crate::{conformance, fuzz, generated, program, testbed};
 
 /// How long the fuzzer runs here; longer on demand with `cargo xtask fuzz --seconds`.
@@ -50,6 +50,7 @@ const STEPS: &[Step] = &[
     Step { name: "unit, property, tidy and scenario tests", in_quick: true, run: cargo_tests },
     Step { name: "generated files", in_quick: true, run: generated_files },
     Step { name: "corpus", in_quick: true, run: corpus },
+    Step { name: "scenarios", in_quick: false, run: scenarios },
     Step { name: "fuzz", in_quick: false, run: fuzzing },
     Step { name: "real cluster", in_quick: false, run: real_cluster },
 ];
@@ -171,10 +172,19 @@ fn generated_files() -> Result<Outcome> {
 }
 
 fn corpus() -> Result<Outcome> {
-    let Some(dir) = CORPUS.find() else {
-        return Ok(skipped(format!("no corpus beside this clone; set {} to use one", CORPUS.variable)));
+    recorded(conformance::CASES)
+}
+
+fn scenarios() -> Result<Outcome> {
+    recorded(conformance::RUNS)
+}
+
+fn recorded(recording: Recording) -> Result<Outcome> {
+    let data_set = recording.data_set;
+    let Some(dir) = data_set.find() else {
+        return Ok(skipped(format!("no {} beside this clone; set {} to use it", data_set.name, data_set.variable)));
     };
-    let (passed, below) = conformance::against_floors(&dir)?;
+    let (passed, below) = conformance::against_floors(recording, &dir)?;
     Ok(Outcome { passed, failed: below.len(), problems: below, skipped: None })
 }
 
