@@ -11,7 +11,7 @@ use kueue_core::gates::Gates;
 use serde_json::{Value, json};
 
 const POD_SETS: usize = 100;
-const ROUNDS: u32 = 500;
+const ROUNDS: usize = 500;
 
 fn main() {
     let text = serde_json::to_vec(&workload()).expect("a JSON value prints");
@@ -20,31 +20,37 @@ fn main() {
     let old = to(value.clone(), "kueue.x-k8s.io/v1beta1");
     println!("{} pod sets, {} bytes", POD_SETS, text.len());
 
-    let decode = measure("decode into the type", || serde_json::from_slice::<Workload>(&text).expect("as before"));
-    measure("encode from the type", || serde_json::to_vec(&typed).expect("as before"));
-    measure("decode into JSON values", || serde_json::from_slice::<Value>(&text).expect("as before"));
-    let clone = measure("copy JSON values", || value.clone());
-    let down = measure("copy and convert to v1beta1", || to(value.clone(), "kueue.x-k8s.io/v1beta1"));
-    let up = measure("copy and convert to v1beta2", || to(old.clone(), "kueue.x-k8s.io/v1beta2"));
-    println!("decode and convert both ways: {} ns", decode + down + up - 2 * clone.min(down.min(up)));
+    let decode = measure("decode into the type", || &text, |text| serde_json::from_slice::<Workload>(text));
+    measure("encode from the type", || &typed, serde_json::to_vec);
+    measure("decode into JSON values", || &text, |text| serde_json::from_slice::<Value>(text));
+    let down = measure("convert to v1beta1", || value.clone(), |value| to(value, "kueue.x-k8s.io/v1beta1"));
+    let up = measure("convert to v1beta2", || old.clone(), |value| to(value, "kueue.x-k8s.io/v1beta2"));
+    println!("decode and convert both ways: {} ns", decode + down + up);
 }
 
 fn to(value: Value, version: &str) -> Value {
     convert(value, version, Gates::default()).expect("the sample converts")
 }
 
-/// Runs it often and prints the mean.
-fn measure<T>(what: &str, mut run: impl FnMut() -> T) -> u128 {
-    let start = Instant::now();
-    for _ in 0..ROUNDS {
-        black_box(run());
-    }
-    let mean = start.elapsed().as_nanos() / u128::from(ROUNDS);
-    println!("{what:<30} {mean:>9} ns");
-    mean
+/// Runs it often, each time on a fresh input, and prints the fastest time, which other work on the machine disturbs least,
+/// and the mean. Making the input and freeing the result do not count.
+fn measure<In, Out>(what: &str, input: impl Fn() -> In, run: impl Fn(In) -> Out) -> u128 {
+    let once = || {
+        let input = black_box(input());
+        let start = Instant::now();
+        let result = black_box(run(input));
+        let time = start.elapsed().as_nanos();
+        drop(result);
+        time
+    };
+    let times: Vec<u128> = (0..ROUNDS).map(|_| once()).collect();
+    let fastest = times.iter().copied().min().unwrap_or_default();
+    let mean = times.iter().sum::<u128>() / times.len() as u128;
+    println!("{what:<30} {fastest:>9} ns, mean {mean:>9} ns");
+    fastest
 }
 
-/// An admitted workload with two containers per template and a topology assignment of eight nodes per pod set.
+/// An admitted workload: one container per template, every pod set on two nodes.
 fn workload() -> Value {
     let pod_sets: Vec<Value> = (0..POD_SETS).map(pod_set).collect();
     let assignments: Vec<Value> = (0..POD_SETS).map(assignment).collect();
@@ -63,42 +69,40 @@ fn workload() -> Value {
 }
 
 fn pod_set(index: usize) -> Value {
-    let container = |name: &str| {
-        json!({
-            "name": name,
-            "image": "example.com/train:1",
-            "command": ["train", "--shard", index.to_string()],
-            "env": [{"name": "SHARD", "value": index.to_string()}],
-            "resources": {"requests": {"cpu": "500m", "memory": "2Gi"}, "limits": {"memory": "2Gi"}},
-        })
-    };
     json!({
         "name": format!("set-{index}"),
         "count": 8,
         "topologyRequest": {"required": "example.com/rack"},
         "template": {
             "metadata": {"labels": {"app": "train"}},
-            "spec": {"restartPolicy": "Never", "containers": [container("main"), container("side")]},
+            "spec": {
+                "restartPolicy": "Never",
+                "containers": [{
+                    "name": "main",
+                    "image": "example.com/train:1",
+                    "args": ["--shard", index.to_string()],
+                    "resources": {"requests": {"cpu": "500m", "memory": "2Gi"}},
+                }],
+            },
         },
     })
 }
 
 fn assignment(index: usize) -> Value {
-    let roots: Vec<String> = (0..8).map(|node| node.to_string()).collect();
     json!({
         "name": format!("set-{index}"),
         "count": 8,
         "flavors": {"cpu": "on-demand", "memory": "on-demand"},
-        "resourceUsage": {"cpu": "8", "memory": "32Gi"},
+        "resourceUsage": {"cpu": "4", "memory": "16Gi"},
         "topologyAssignment": {
             "levels": ["example.com/rack", "kubernetes.io/hostname"],
             "slices": [{
-                "domainCount": 8,
+                "domainCount": 2,
                 "valuesPerLevel": [
                     {"universal": format!("rack-{index}")},
-                    {"individual": {"prefix": format!("rack-{index}-node-"), "roots": roots}},
+                    {"individual": {"prefix": format!("rack-{index}-node-"), "roots": ["1", "2"]}},
                 ],
-                "podCounts": {"universal": 1},
+                "podCounts": {"universal": 4},
             }],
         },
     })

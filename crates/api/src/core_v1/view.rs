@@ -1,5 +1,6 @@
 //! How a partial view is decoded and encoded, once for all of them.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use kueue_core::quantity::Quantity;
@@ -55,6 +56,10 @@ impl<'de, T: Lenient> Deserialize<'de> for Read<T> {
 fn or_default<T: Lenient>(value: Option<Read<T>>) -> T {
     value.map(|Read(value)| value).unwrap_or_default()
 }
+
+/// The name of a field, copied only when it is kept.
+#[derive(serde::Deserialize)]
+pub(super) struct Key<'a>(#[serde(borrow)] pub(super) Cow<'a, str>);
 
 /// Reads a known field. One that is given but says nothing (`[]`, `{}`, `""`, `0`) goes to `rest`, so that it is written
 /// back.
@@ -146,12 +151,12 @@ macro_rules! view {
                     }
 
                     fn visit_map<A: serde::de::MapAccess<'de>>(self, mut access: A) -> Result<$name, A::Error> {
-                        use $crate::core_v1::view::known;
+                        use $crate::core_v1::view::{Key, known};
                         let mut view = $name::default();
-                        while let Some(key) = access.next_key::<String>()? {
-                            match key.as_str() {
+                        while let Some(Key(key)) = access.next_key()? {
+                            match key.as_ref() {
                                 $($key => view.$field = known(&mut access, $key, &mut view.rest)?,)*
-                                _ => drop(view.rest.insert(key, access.next_value()?)),
+                                _ => drop(view.rest.insert(key.into_owned(), access.next_value()?)),
                             }
                         }
                         Ok(view)

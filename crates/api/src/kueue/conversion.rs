@@ -179,7 +179,7 @@ fn upgrade_multi_kueue_cluster(object: &mut Fields) {
     let mut source = Map::new();
     for (key, value) in [
         ("kubeConfig", spec.remove("kubeConfig").filter(has_location)),
-        ("clusterProfileRef", spec.remove("clusterProfileRef").filter(|value| !value.is_null())),
+        ("clusterProfileRef", spec.remove("clusterProfileRef").filter(is_given)),
     ] {
         source.extend(value.map(|value| (key.to_owned(), value)));
     }
@@ -195,11 +195,12 @@ fn downgrade_multi_kueue_cluster(object: &mut Fields) {
         Some(Value::Object(source)) => source,
         _ => Map::new(),
     };
-    let given = |value: &Value| !value.is_null();
     // v1beta1 requires the kubeconfig: an empty one stands for none.
     let none = || json!({"location": "", "locationType": ""});
-    spec.insert("kubeConfig".to_owned(), source.remove("kubeConfig").filter(given).unwrap_or_else(none));
-    spec.extend(source.remove("clusterProfileRef").filter(given).map(|value| ("clusterProfileRef".to_owned(), value)));
+    spec.insert("kubeConfig".to_owned(), source.remove("kubeConfig").filter(is_given).unwrap_or_else(none));
+    spec.extend(
+        source.remove("clusterProfileRef").filter(is_given).map(|value| ("clusterProfileRef".to_owned(), value)),
+    );
 }
 
 /// The fields of an object-valued field.
@@ -208,7 +209,12 @@ fn child<'a>(fields: &'a mut Fields, key: &str) -> Option<&'a mut Fields> {
 }
 
 fn rename(fields: &mut Fields, from: &str, to: &str) {
-    if let Some(value) = fields.remove(from) {
+    if let Some(value) = fields.remove(from).filter(is_given) {
         fields.insert(to.to_owned(), value);
     }
+}
+
+/// `null` is "not set".
+fn is_given(value: &Value) -> bool {
+    !value.is_null()
 }

@@ -178,14 +178,18 @@ fn level_values<'a>(names: impl Iterator<Item = &'a str> + Clone) -> TopologyAss
 }
 
 fn common_prefix_len(a: &str, b: &str) -> usize {
-    let same = a.bytes().zip(b.bytes()).take_while(|(a, b)| a == b).count();
-    floor_char_boundary(a, same)
+    floor_char_boundary(a, common_len(a.bytes(), b.bytes()))
 }
 
 fn common_suffix_len(a: &str, b: &str) -> usize {
-    let same = a.bytes().rev().zip(b.bytes().rev()).take_while(|(a, b)| a == b).count();
+    let same = common_len(a.bytes().rev(), b.bytes().rev());
     let start = (a.len() - same..=a.len()).find(|&at| a.is_char_boundary(at)).unwrap_or(a.len());
     a.len() - start
+}
+
+/// For how long two sequences are the same.
+fn common_len<T: PartialEq>(a: impl Iterator<Item = T>, b: impl Iterator<Item = T>) -> usize {
+    a.zip(b).take_while(|(a, b)| a == b).count()
 }
 
 /// The largest place up to `at` that is not inside a character.

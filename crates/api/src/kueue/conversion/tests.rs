@@ -233,6 +233,17 @@ fn metadata_and_unknown_fields_pass_through() {
 }
 
 #[test]
+fn typed_objects_convert_to_typed_objects() {
+    let mut old = v1alpha1::Cohort::default();
+    old.spec.parent = "company".to_owned();
+    let new: v1beta2::Cohort = convert_object(&old, Gates::default()).unwrap();
+    assert_eq!(new.spec.parent_name, "company");
+    assert_eq!(convert_object::<v1alpha1::Cohort>(&new, Gates::default()).unwrap(), old);
+    let refused = convert_object::<v1beta2::LocalQueue>(&old, Gates::default()).unwrap_err().to_string();
+    assert_eq!(refused, r#"cannot decode: kind is "Cohort", not "LocalQueue""#);
+}
+
+#[test]
 fn unknown_versions_and_kinds_are_refused() {
     let none = || json!({});
     check(

@@ -5,7 +5,7 @@ use kueue_core::gates::Gates;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use super::{ConversionError, Fields, child, rename};
+use super::{ConversionError, Fields, child, is_given, rename};
 use crate::kueue::topology_assignment::{self, TopologyDomainAssignment};
 use crate::kueue::v1beta1::PriorityClassSource;
 use crate::kueue::v1beta2::{PriorityClassGroup, PriorityClassKind, PriorityClassRef, TopologyAssignment};
@@ -48,7 +48,7 @@ pub(super) fn downgrade(workload: &mut Fields) -> Result<(), ConversionError> {
                 slices: read(assignment.remove("slices"), &at.child("slices"))?,
             };
             let domains = topology_assignment::decode(&compact, at)?;
-            assignment.insert("domains".to_owned(), serde_json::to_value(domains)?);
+            assignment.insert("domains".to_owned(), domains.into_iter().map(domain_value).collect());
             Ok(())
         })?;
     }
@@ -104,8 +104,17 @@ fn items<'a>(fields: &'a mut Fields, key: &str) -> impl Iterator<Item = &'a mut 
 
 /// The typed form of a field; the zero value when it is not set.
 fn read<T: DeserializeOwned + Default>(value: Option<Value>, at: &Path) -> Result<T, Error> {
-    match value {
-        None | Some(Value::Null) => Ok(T::default()),
-        Some(value) => T::deserialize(&value).map_err(|error| Error::type_invalid(at, value, error.to_string())),
-    }
+    let Some(value) = value.filter(is_given) else { return Ok(T::default()) };
+    let shown = match &value {
+        Value::Array(_) => "array".into(),
+        Value::Object(_) => "object".into(),
+        scalar => scalar.clone(),
+    };
+    serde_json::from_value(value).map_err(|error| Error::type_invalid(at, shown, error.to_string()))
+}
+
+/// What `serde_json` would print, without copying the names.
+fn domain_value(domain: TopologyDomainAssignment) -> Value {
+    let values = domain.values.into_iter().map(Value::String).collect();
+    Value::Object(Fields::from_iter([("count".to_owned(), domain.count.into()), ("values".to_owned(), values)]))
 }

@@ -1,8 +1,6 @@
 //! Splits nodes into runs whose names begin alike, one slice each: `pool-a-1`, `pool-a-2`, `pool-b-1`.
 
-use std::collections::HashMap;
-
-use super::{SLICE_DOMAINS_MAX, SLICES_MAX, TopologyAssignment, TopologyDomainAssignment, slice};
+use super::{SLICE_DOMAINS_MAX, SLICES_MAX, TopologyAssignment, TopologyDomainAssignment, common_len, slice};
 use crate::kueue::names::HOSTNAME_LABEL;
 
 /// One slice per run, or as few as the longest list allows where names have nothing in common.
@@ -18,19 +16,13 @@ pub(super) fn encode(levels: &[String], domains: &[TopologyDomainAssignment]) ->
 /// Where the runs begin. Prefixes end with `-` and occur at least twice; the longest are used that do not make too many
 /// slices.
 fn run_starts(level: usize, domains: &[TopologyDomainAssignment]) -> Vec<usize> {
-    let names: Vec<&str> = domains.iter().map(|domain| domain.values[level].as_str()).collect();
-    let prefixes: Vec<Vec<&str>> = names.iter().map(|name| dash_prefixes(name)).collect();
-    let mut occurrences: HashMap<&str, u32> = HashMap::with_capacity(names.len());
-    for prefix in prefixes.iter().flatten() {
-        *occurrences.entry(prefix).or_default() += 1;
-    }
-    let deepest = prefixes.iter().map(Vec::len).max().unwrap_or(0);
+    // A prefix is never all of a name, so the last byte does not matter.
+    let heads: Vec<&[u8]> = domains.iter().map(|domain| domain.values[level].as_bytes()).map(without_last).collect();
+    let shared = shared_heads(&heads);
+    let deepest = shared.iter().map(|head| dash_ends(head).count()).max().unwrap_or(0);
     for depth in (1..=deepest).rev() {
-        let key = |candidates: &Vec<&str>| -> usize {
-            let shared = candidates.iter().take(depth).rev().find(|prefix| occurrences[*prefix] > 1);
-            shared.map_or(0, |prefix| prefix.len())
-        };
-        let keys: Vec<&str> = names.iter().zip(&prefixes).map(|(name, candidates)| &name[..key(candidates)]).collect();
+        let keys: Vec<&[u8]> =
+            shared.iter().map(|head| &head[..dash_ends(head).take(depth).last().unwrap_or(0)]).collect();
         let starts: Vec<usize> = (0..keys.len()).filter(|&at| at == 0 || keys[at] != keys[at - 1]).collect();
         if slice_count(&starts, keys.len()) <= SLICES_MAX {
             return starts;
@@ -39,9 +31,27 @@ fn run_starts(level: usize, domains: &[TopologyDomainAssignment]) -> Vec<usize> 
     vec![0]
 }
 
-/// Every beginning of a name that ends with `-` and is not all of it, shortest first.
-fn dash_prefixes(name: &str) -> Vec<&str> {
-    name.match_indices('-').map(|(at, _)| &name[..=at]).filter(|prefix| prefix.len() < name.len()).collect()
+/// How much of each head another head begins with too. In sorted order that other one stands next to it.
+fn shared_heads<'a>(heads: &[&'a [u8]]) -> Vec<&'a [u8]> {
+    let mut order: Vec<usize> = (0..heads.len()).collect();
+    order.sort_by_key(|&at| heads[at]);
+    let mut shared = vec![0; heads.len()];
+    for pair in order.windows(2) {
+        let common = common_len(heads[pair[0]].iter(), heads[pair[1]].iter());
+        for &at in pair {
+            shared[at] = common.max(shared[at]);
+        }
+    }
+    heads.iter().zip(shared).map(|(head, shared)| &head[..shared]).collect()
+}
+
+fn without_last(name: &[u8]) -> &[u8] {
+    &name[..name.len().saturating_sub(1)]
+}
+
+/// Where the prefixes that end with `-` end, shortest first.
+fn dash_ends(head: &[u8]) -> impl Iterator<Item = usize> {
+    head.iter().enumerate().filter(|(_, byte)| **byte == b'-').map(|(at, _)| at + 1)
 }
 
 fn slice_count(starts: &[usize], total: usize) -> usize {
