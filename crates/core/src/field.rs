@@ -169,6 +169,13 @@ impl Error {
         Self::of(ErrorKind::TooMany, field, Some(actual.into()), format!("must have at most {max} items"))
     }
 
+    /// The same mistake, of something that is itself found at `path`.
+    #[must_use]
+    pub fn under(mut self, path: &Path) -> Self {
+        self.field = path.child(&self.field.0);
+        self
+    }
+
     /// The message without the field.
     pub fn body(&self) -> String {
         let mut body = self.kind.title().to_owned();
@@ -215,6 +222,8 @@ mod tests {
         let path = Path::new("spec").child("podSets").index(1).child("labels").key("a/b");
         assert_eq!(path.to_string(), "spec.podSets[1].labels[a/b]");
         assert_eq!(Path::default().child("spec").to_string(), "spec");
+        let inner = Error::required(&Path::new("labels").key("a"), "").under(&Path::new("spec"));
+        assert_eq!(inner.field.to_string(), "spec.labels[a]");
     }
 
     #[test]

@@ -42,6 +42,16 @@ pub enum ConversionError {
     Decode(#[from] serde_json::Error),
 }
 
+impl ConversionError {
+    /// The same error, of something that is itself found at `path`.
+    fn under(self, path: &field::Path) -> Self {
+        match self {
+            Self::Field(error) => Self::Field(error.under(path)),
+            other => other,
+        }
+    }
+}
+
 type Fields = Map<String, Value>;
 
 #[derive(Clone, Copy, PartialEq, Eq)]

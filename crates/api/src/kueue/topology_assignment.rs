@@ -34,19 +34,17 @@ const SLICES_MAX: usize = 1_000;
 /// A slice can announce any number of domains in a few bytes; more than this in all is refused.
 const DOMAINS_MAX: usize = 1_000_000;
 
-/// Writes domains in compact form. Fails when a domain does not have a name for every level; `at` is where the domains
-/// were found.
+/// Writes domains in compact form. Fails when a domain does not have a name for every level.
 pub fn encode(
     levels: &[String],
     domains: &[TopologyDomainAssignment],
     gates: Gates,
-    at: &Path,
 ) -> Result<TopologyAssignment, Error> {
     if !gates.enabled(Gate::TASAssignmentsEncodingByHostnamePrefix) {
-        check_values(levels, domains, at)?;
+        check_values(levels, domains)?;
         return Ok(one_slice(levels, domains));
     }
-    let by_prefix = encode_by_hostname_prefix(levels, domains, at)?;
+    let by_prefix = encode_by_hostname_prefix(levels, domains)?;
     if by_prefix.slices.len() <= 1 || domains.len() > SLICE_DOMAINS_MAX {
         return Ok(by_prefix);
     }
@@ -58,22 +56,22 @@ pub fn encode(
 pub fn encode_by_hostname_prefix(
     levels: &[String],
     domains: &[TopologyDomainAssignment],
-    at: &Path,
 ) -> Result<TopologyAssignment, Error> {
-    check_values(levels, domains, at)?;
+    check_values(levels, domains)?;
     Ok(prefix_runs::encode(levels, domains))
 }
 
-/// The domains of a compact form, in order. `at` is where it was found, for errors.
-pub fn decode(assignment: &TopologyAssignment, at: &Path) -> Result<Vec<TopologyDomainAssignment>, Error> {
+/// The domains of a compact form, in order. Fails when it announces more than it holds.
+pub fn decode(assignment: &TopologyAssignment) -> Result<Vec<TopologyDomainAssignment>, Error> {
     let announced = |slice: &TopologyAssignmentSlice| usize::try_from(slice.domain_count).unwrap_or(0);
     let total: usize = assignment.slices.iter().map(announced).sum();
     if total > DOMAINS_MAX {
-        return Err(Error::too_many(&at.child("slices"), total, DOMAINS_MAX));
+        return Err(Error::too_many(&Path::new("slices"), total, DOMAINS_MAX));
     }
     let mut domains = Vec::with_capacity(total);
     for (index, slice) in assignment.slices.iter().enumerate() {
-        check_slice(slice, announced(slice), assignment.levels.len(), &at.child("slices").index(index))?;
+        check_slice(slice, announced(slice), assignment.levels.len())
+            .map_err(|error| error.under(&Path::new("slices").index(index)))?;
         domains.extend((0..announced(slice)).map(|domain| {
             TopologyDomainAssignment {
                 values: slice.values_per_level[..assignment.levels.len()]
@@ -87,11 +85,11 @@ pub fn decode(assignment: &TopologyAssignment, at: &Path) -> Result<Vec<Topology
     Ok(domains)
 }
 
-fn check_values(levels: &[String], domains: &[TopologyDomainAssignment], at: &Path) -> Result<(), Error> {
+fn check_values(levels: &[String], domains: &[TopologyDomainAssignment]) -> Result<(), Error> {
     match domains.iter().position(|domain| domain.values.len() < levels.len()) {
         None => Ok(()),
         Some(index) => Err(Error::invalid(
-            &at.child("domains").index(index).child("values"),
+            &Path::new("domains").index(index).child("values"),
             domains[index].values.clone(),
             format!("must have {} values, one per level", levels.len()),
         )),
@@ -99,22 +97,22 @@ fn check_values(levels: &[String], domains: &[TopologyDomainAssignment], at: &Pa
 }
 
 /// Everything that [`decode`] indexes is there.
-fn check_slice(slice: &TopologyAssignmentSlice, domains: usize, levels: usize, at: &Path) -> Result<(), Error> {
+fn check_slice(slice: &TopologyAssignmentSlice, domains: usize, levels: usize) -> Result<(), Error> {
     let wrong = |field: Path, found: usize, expected: usize, each: &str| {
         Err(Error::invalid(&field, found, format!("must have {expected} entries, one per {each}")))
     };
     if slice.values_per_level.len() < levels {
-        return wrong(at.child("valuesPerLevel"), slice.values_per_level.len(), levels, "level");
+        return wrong(Path::new("valuesPerLevel"), slice.values_per_level.len(), levels, "level");
     }
     for (level, values) in slice.values_per_level[..levels].iter().enumerate() {
         let roots = values.individual.as_ref().map_or(0, |individual| individual.roots.len());
         if values.universal.is_none() && roots < domains {
-            let field = at.child("valuesPerLevel").index(level).child("individual").child("roots");
+            let field = Path::new("valuesPerLevel").index(level).child("individual").child("roots");
             return wrong(field, roots, domains, "domain");
         }
     }
     if slice.pod_counts.universal.is_none() && slice.pod_counts.individual.len() < domains {
-        let field = at.child("podCounts").child("individual");
+        let field = Path::new("podCounts").child("individual");
         return wrong(field, slice.pod_counts.individual.len(), domains, "domain");
     }
     Ok(())

@@ -2,7 +2,7 @@
 
 use kueue_api::kueue::topology_assignment::{TopologyDomainAssignment, decode, encode, encode_by_hostname_prefix};
 use kueue_api::kueue::v1beta2::TopologyAssignment;
-use kueue_core::field::{Error, Path};
+use kueue_core::field::Error;
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -15,8 +15,7 @@ pub const RUNNERS: Runners = &[
         let plain = Plain::read(case.raw("internal"))?;
         equal(
             &case.arg("want")?,
-            &encode_by_hostname_prefix(&plain.levels, &plain.domains, &Path::default())
-                .map_err(|error| failure(&error))?,
+            &encode_by_hostname_prefix(&plain.levels, &plain.domains).map_err(|error| failure(&error))?,
         )
     }),
     ("TestInternalFromV1Beta2", unpacked),
@@ -69,8 +68,7 @@ fn wanted(value: &Value) -> Result<TopologyAssignment, Failure> {
 
 fn packed(case: &Case, plain: &Value, compact: &Value) -> Result<(), Failure> {
     let plain = Plain::read(plain)?;
-    let got =
-        encode(&plain.levels, &plain.domains, case.gates()?, &Path::default()).map_err(|error| failure(&error))?;
+    let got = encode(&plain.levels, &plain.domains, case.gates()?).map_err(|error| failure(&error))?;
     equal(&wanted(compact)?, &got)
 }
 
@@ -79,7 +77,7 @@ fn unpacked(case: &Case) -> Result<(), Failure> {
 }
 
 fn domains(compact: &TopologyAssignment) -> Result<Vec<TopologyDomainAssignment>, Failure> {
-    decode(compact, &Path::default()).map_err(|error| failure(&error))
+    decode(compact).map_err(|error| failure(&error))
 }
 
 fn failure(error: &Error) -> Failure {

@@ -12,14 +12,14 @@ use crate::kueue::v1beta2::{PriorityClassGroup, PriorityClassKind, PriorityClass
 
 pub(super) fn upgrade(workload: &mut Fields, gates: Gates) -> Result<(), ConversionError> {
     if let Some(spec) = child(workload, "spec") {
-        upgrade_priority_class(spec)?;
+        upgrade_priority_class(spec).map_err(|error| error.under(&Path::new("spec")))?;
     }
     if let Some(status) = child(workload, "status") {
         rename(status, "accumulatedPastExexcutionTimeSeconds", "accumulatedPastExecutionTimeSeconds");
-        each_topology_assignment(status, |assignment, at| {
-            let levels: Vec<String> = read(assignment.get("levels").cloned(), &at.child("levels"))?;
-            let domains: Vec<TopologyDomainAssignment> = read(assignment.remove("domains"), &at.child("domains"))?;
-            let encoded = topology_assignment::encode(&levels, &domains, gates, at)?;
+        each_topology_assignment(status, |assignment| {
+            let levels: Vec<String> = read("levels", assignment.get("levels").cloned())?;
+            let domains: Vec<TopologyDomainAssignment> = take(assignment, "domains")?;
+            let encoded = topology_assignment::encode(&levels, &domains, gates)?;
             if !encoded.slices.is_empty() {
                 assignment.insert("slices".to_owned(), serde_json::to_value(encoded.slices)?);
             }
@@ -31,7 +31,7 @@ pub(super) fn upgrade(workload: &mut Fields, gates: Gates) -> Result<(), Convers
 
 pub(super) fn downgrade(workload: &mut Fields) -> Result<(), ConversionError> {
     if let Some(spec) = child(workload, "spec") {
-        downgrade_priority_class(spec)?;
+        downgrade_priority_class(spec).map_err(|error| error.under(&Path::new("spec")))?;
         spec.remove("preemptionGates");
         for pod_set in items(spec, "podSets") {
             if let Some(request) = child(pod_set, "topologyRequest") {
@@ -42,12 +42,10 @@ pub(super) fn downgrade(workload: &mut Fields) -> Result<(), ConversionError> {
     if let Some(status) = child(workload, "status") {
         rename(status, "accumulatedPastExecutionTimeSeconds", "accumulatedPastExexcutionTimeSeconds");
         status.remove("preemptionGates");
-        each_topology_assignment(status, |assignment, at| {
-            let compact = TopologyAssignment {
-                levels: read(assignment.get("levels").cloned(), &at.child("levels"))?,
-                slices: read(assignment.remove("slices"), &at.child("slices"))?,
-            };
-            let domains = topology_assignment::decode(&compact, at)?;
+        each_topology_assignment(status, |assignment| {
+            let levels = read("levels", assignment.get("levels").cloned())?;
+            let compact = TopologyAssignment { levels, slices: take(assignment, "slices")? };
+            let domains = topology_assignment::decode(&compact)?;
             assignment.insert("domains".to_owned(), domains.into_iter().map(domain_value).collect());
             Ok(())
         })?;
@@ -56,9 +54,8 @@ pub(super) fn downgrade(workload: &mut Fields) -> Result<(), ConversionError> {
 }
 
 fn upgrade_priority_class(spec: &mut Fields) -> Result<(), ConversionError> {
-    let at = Path::new("spec");
-    let name: String = read(spec.remove("priorityClassName"), &at.child("priorityClassName"))?;
-    let source: PriorityClassSource = read(spec.remove("priorityClassSource"), &at.child("priorityClassSource"))?;
+    let name: String = take(spec, "priorityClassName")?;
+    let source: PriorityClassSource = take(spec, "priorityClassSource")?;
     let (group, kind) = match source {
         PriorityClassSource::Workload => (PriorityClassGroup::Workload, PriorityClassKind::WorkloadPriorityClass),
         PriorityClassSource::Pod => (PriorityClassGroup::Pod, PriorityClassKind::PriorityClass),
@@ -69,8 +66,7 @@ fn upgrade_priority_class(spec: &mut Fields) -> Result<(), ConversionError> {
 }
 
 fn downgrade_priority_class(spec: &mut Fields) -> Result<(), ConversionError> {
-    let reference: PriorityClassRef =
-        read(spec.remove("priorityClassRef"), &Path::new("spec").child("priorityClassRef"))?;
+    let reference: PriorityClassRef = take(spec, "priorityClassRef")?;
     let source = match (reference.group, reference.kind) {
         (PriorityClassGroup::Workload, PriorityClassKind::WorkloadPriorityClass) => PriorityClassSource::Workload,
         (PriorityClassGroup::Pod, PriorityClassKind::PriorityClass) => PriorityClassSource::Pod,
@@ -85,13 +81,15 @@ fn downgrade_priority_class(spec: &mut Fields) -> Result<(), ConversionError> {
 
 fn each_topology_assignment(
     status: &mut Fields,
-    mut change: impl FnMut(&mut Fields, &Path) -> Result<(), ConversionError>,
+    mut change: impl FnMut(&mut Fields) -> Result<(), ConversionError>,
 ) -> Result<(), ConversionError> {
     let Some(admission) = child(status, "admission") else { return Ok(()) };
-    let at = Path::new("status").child("admission").child("podSetAssignments");
     for (index, pod_set) in items(admission, "podSetAssignments").enumerate() {
         if let Some(assignment) = child(pod_set, "topologyAssignment") {
-            change(assignment, &at.index(index).child("topologyAssignment"))?;
+            change(assignment).map_err(|error| {
+                let pod_set = Path::new("status").child("admission").child("podSetAssignments").index(index);
+                error.under(&pod_set.child("topologyAssignment"))
+            })?;
         }
     }
     Ok(())
@@ -102,15 +100,20 @@ fn items<'a>(fields: &'a mut Fields, key: &str) -> impl Iterator<Item = &'a mut 
     fields.get_mut(key).and_then(Value::as_array_mut).into_iter().flatten().filter_map(Value::as_object_mut)
 }
 
+/// Takes a field out, in typed form.
+fn take<T: DeserializeOwned + Default>(fields: &mut Fields, key: &str) -> Result<T, Error> {
+    read(key, fields.remove(key))
+}
+
 /// The typed form of a field; the zero value when it is not set.
-fn read<T: DeserializeOwned + Default>(value: Option<Value>, at: &Path) -> Result<T, Error> {
+fn read<T: DeserializeOwned + Default>(key: &str, value: Option<Value>) -> Result<T, Error> {
     let Some(value) = value.filter(is_given) else { return Ok(T::default()) };
-    let shown = match &value {
-        Value::Array(_) => "array".into(),
-        Value::Object(_) => "object".into(),
-        scalar => scalar.clone(),
-    };
-    serde_json::from_value(value).map_err(|error| Error::type_invalid(at, shown, error.to_string()))
+    let shape = if value.is_array() { "array" } else { "object" };
+    let scalar = (!value.is_array() && !value.is_object()).then(|| value.clone());
+    serde_json::from_value(value).map_err(|error| {
+        let shown = scalar.unwrap_or_else(|| shape.into());
+        Error::type_invalid(&Path::new(key), shown, error.to_string())
+    })
 }
 
 /// What `serde_json` would print, without copying the names.

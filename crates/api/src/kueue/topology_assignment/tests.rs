@@ -15,8 +15,8 @@ fn check(gates: Gates, text: &str, expected: &Expect) {
             TopologyDomainAssignment { values: words(values), count: count.trim().parse().unwrap() }
         })
         .collect();
-    let encoded = encode(&levels, &domains, gates, &Path::default()).unwrap();
-    assert_eq!(decode(&encoded, &Path::default()).unwrap(), domains);
+    let encoded = encode(&levels, &domains, gates).unwrap();
+    assert_eq!(decode(&encoded).unwrap(), domains);
     let shown: String = encoded.slices.iter().map(|slice| serde_json::to_string(slice).unwrap() + "\n").collect();
     expected.assert_eq(&shown);
 }
@@ -115,7 +115,7 @@ fn shorter_prefixes_are_used_when_longer_ones_make_too_many_slices() {
         count: 1,
     };
     let domains: Vec<_> = (0..3000).map(node).collect();
-    let encoded = encode(&levels, &domains, Gates::default(), &Path::default()).unwrap();
+    let encoded = encode(&levels, &domains, Gates::default()).unwrap();
     let sizes: Vec<i32> = encoded.slices.iter().map(|slice| slice.domain_count).collect();
     assert_eq!(sizes, [1500, 1500]);
 }
@@ -124,24 +124,24 @@ fn shorter_prefixes_are_used_when_longer_ones_make_too_many_slices() {
 fn a_slice_that_announces_more_than_it_holds_is_refused() {
     let error = |json: &str| {
         let assignment: TopologyAssignment = serde_json::from_str(json).unwrap();
-        decode(&assignment, &Path::new("ta")).unwrap_err().to_string()
+        decode(&assignment).unwrap_err().to_string()
     };
     let one_level = |slice: &str| error(&format!(r#"{{"levels":["a"],"slices":[{slice}]}}"#));
     assert_eq!(
         one_level(r#"{"domainCount":2,"valuesPerLevel":[{"individual":{"roots":["x"]}}],"podCounts":{"universal":1}}"#),
-        "ta.slices[0].valuesPerLevel[0].individual.roots: Invalid value: 1: must have 2 entries, one per domain"
+        "slices[0].valuesPerLevel[0].individual.roots: Invalid value: 1: must have 2 entries, one per domain"
     );
     assert_eq!(
         one_level(r#"{"domainCount":2,"valuesPerLevel":[{"universal":"x"}],"podCounts":{"individual":[1]}}"#),
-        "ta.slices[0].podCounts.individual: Invalid value: 1: must have 2 entries, one per domain"
+        "slices[0].podCounts.individual: Invalid value: 1: must have 2 entries, one per domain"
     );
     assert_eq!(
         one_level(r#"{"domainCount":1,"valuesPerLevel":[{}],"podCounts":{"universal":1}}"#),
-        "ta.slices[0].valuesPerLevel[0].individual.roots: Invalid value: 0: must have 1 entries, one per domain"
+        "slices[0].valuesPerLevel[0].individual.roots: Invalid value: 0: must have 1 entries, one per domain"
     );
     assert_eq!(
         one_level(r#"{"domainCount":2147483647,"valuesPerLevel":[{"universal":"x"}],"podCounts":{"universal":1}}"#),
-        "ta.slices: Too many: 2147483647: must have at most 1000000 items"
+        "slices: Too many: 2147483647: must have at most 1000000 items"
     );
 }
 
@@ -157,7 +157,7 @@ proptest! {
         let domains: Vec<_> =
             domains.into_iter().map(|(values, count)| TopologyDomainAssignment { values, count }).collect();
         let gates = Gates::default().with(Gate::TASAssignmentsEncodingByHostnamePrefix, by_prefix);
-        let encoded = encode(&levels, &domains, gates, &Path::default()).unwrap();
-        prop_assert_eq!(decode(&encoded, &Path::default()).unwrap(), domains);
+        let encoded = encode(&levels, &domains, gates).unwrap();
+        prop_assert_eq!(decode(&encoded).unwrap(), domains);
     }
 }
