@@ -59,6 +59,7 @@ fn or_default<T: Lenient>(value: Option<Read<T>>) -> T {
 
 /// The name of a field, copied only when it is kept.
 #[derive(serde::Deserialize)]
+#[serde(transparent)]
 pub(super) struct Key<'a>(#[serde(borrow)] pub(super) Cow<'a, str>);
 
 /// Reads a known field. One that is given but says nothing (`[]`, `{}`, `""`, `0`) goes to `rest`, so that it is written
