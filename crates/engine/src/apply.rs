@@ -1,5 +1,7 @@
 //! What each change does to the state.
 
+mod claims;
+mod places;
 mod queues;
 mod references;
 mod wake;

@@ -36,8 +36,9 @@ impl Engine {
             && at <= now
         {
             self.timers.pop_first();
-            if let Some(id) = self.workload_ids.get(&key) {
-                self.unsettled.insert(key, *id);
+            if let Some(id) = self.workload_ids.get(&key).copied() {
+                self.workloads[id].timer = None;
+                self.unsettled.insert(key, id);
             }
         }
         let mut steps = 0usize;
@@ -50,11 +51,24 @@ impl Engine {
                 Step::Taken => {
                     self.unsettled.insert(key, id);
                 }
-                Step::Rest(Some(at)) => {
-                    self.timers.insert((at, key));
-                }
-                Step::Rest(None) => {}
+                Step::Rest(at) => self.set_timer(id, at),
             }
+        }
+    }
+
+    /// A workload has one timer at most: the one that its last step asked for.
+    fn set_timer(&mut self, id: WorkloadId, at: Option<Time>) {
+        let workload = &mut self.workloads[id];
+        let old = std::mem::replace(&mut workload.timer, at);
+        if old == at {
+            return;
+        }
+        let key = workload.key.clone();
+        if let Some(old) = old {
+            self.timers.remove(&(old, key.clone()));
+        }
+        if let Some(at) = at {
+            self.timers.insert((at, key));
         }
     }
 

@@ -54,6 +54,8 @@ pub(crate) struct Workload {
     /// The generation that was last looked at by a cycle; 0 before the first.
     pub(crate) evaluated_generation: i64,
     pub(crate) progress: Option<Box<Progress>>,
+    /// When its life cycle is to be looked at again, if only time can move it.
+    pub(crate) timer: Option<Time>,
 }
 
 /// Where a workload stands in its queue.

@@ -1,19 +1,17 @@
-//! Workloads come, change and go: where they stand in queues, and the quota they hold.
+//! Workloads come, change and go.
 
-use std::cmp::Reverse;
 use std::sync::Arc;
 
-use kueue_core::amount::Amount;
 use kueue_core::gates::Gate;
 use kueue_core::time::Time;
 
-use crate::change::{PriorityClass, QueueingStrategy, WorkloadSpec};
+use crate::change::{PriorityClass, WorkloadSpec};
 use crate::class::Likeness;
 use crate::effect::Key;
 use crate::engine::Engine;
-use crate::id::{ClassId, LocalQueueId, Name, PoolId, QueueId, WorkloadId};
+use crate::id::{ClassId, LocalQueueId, Name, WorkloadId};
 use crate::status::{Condition, ConditionKind, Stage};
-use crate::workload::{Claim, Place, PodSet, Rank, Seat, Ticket, Workload};
+use crate::workload::{Place, PodSet, Workload};
 
 /// What a workload was like before something changed it, as far as the change's consequences depend on it.
 #[derive(Debug)]
@@ -72,6 +70,7 @@ impl Engine {
             has_stopped: false,
             claim: None,
             evaluated_generation: 0,
+            timer: None,
             progress: None,
         };
         let class = self.join_class(&mut workload);
@@ -165,7 +164,9 @@ impl Engine {
             self.classes.leave(class);
         }
         self.unsettled.remove(key);
-        self.timers.retain(|(_, timed)| timed != key);
+        if let Some(at) = workload.timer {
+            self.timers.remove(&(at, workload.key));
+        }
     }
 
     pub(crate) fn before(&self, id: WorkloadId) -> Before {
@@ -228,191 +229,6 @@ impl Engine {
             || before.reclaimable != workload.status.reclaimable
             || before.evicted.as_ref() != workload.status.condition(ConditionKind::Evicted)
             || before.requeued.as_ref() != workload.status.condition(ConditionKind::Requeued)
-    }
-
-    /// Puts a workload that may be admitted into its queue, or brings its place there up to date.
-    pub(crate) fn queue_up(&mut self, id: WorkloadId, must_move: bool, now: Time) {
-        let workload = &self.workloads[id];
-        if !workload.is_admissible() {
-            self.leave_queue(id);
-            return;
-        }
-        let lq = workload.local_queue;
-        if workload.assigned.is_some_and(|assigned| assigned != lq) {
-            self.leave_queue(id);
-            self.workloads[id].assigned = None;
-        }
-        if self.local_queues.get(&lq).is_none_or(|lq| lq.target().is_none()) {
-            return;
-        }
-        self.workloads[id].assigned = Some(lq);
-        let Some(queue) = self.queue_of(lq) else { return };
-        if matches!(self.workloads[id].place, Place::InFlight(_)) {
-            return;
-        }
-        self.forget_evaluation(id);
-        let place = std::mem::take(&mut self.workloads[id].place);
-        let (was_awake, was_parked) = match &place {
-            Place::Queued(seat) => {
-                let is_awake = self.queues[seat.queue].pending.is_awake(seat);
-                (is_awake, !is_awake)
-            }
-            Place::Held(_) => (false, true),
-            Place::Nowhere | Place::InFlight(_) => (false, false),
-        };
-        self.workloads[id].place = place;
-        self.vacate(id);
-        let seat = self.seat(id, queue);
-        let pending = &self.queues[queue].pending;
-        let is_hopeless = self.queues[queue].rules.strategy == QueueingStrategy::BestEffortFifo
-            && pending.no_fit.contains_key(&seat.class);
-        if !was_awake && !self.workloads[id].is_backoff_over(now) {
-            self.hold(id, seat);
-        } else if (was_parked && !must_move) || (!was_awake && is_hopeless) {
-            self.park(id, seat);
-        } else {
-            self.wake_up(id, seat);
-        }
-    }
-
-    /// A new look starts from nothing, unless progress of a scan is worth keeping.
-    fn forget_evaluation(&mut self, id: WorkloadId) {
-        let keeps = self.settings.gates.enabled(Gate::FlavorFungibilityPreserveScanProgress);
-        let workload = &mut self.workloads[id];
-        workload.evaluated_generation = 0;
-        if !keeps || workload.place == Place::Nowhere {
-            workload.progress = None;
-        }
-    }
-
-    pub(crate) fn push_awake(&mut self, id: WorkloadId, queue: QueueId) {
-        let seat = self.seat(id, queue);
-        self.wake_up(id, seat);
-    }
-
-    pub(crate) fn wake_up(&mut self, id: WorkloadId, seat: Seat) {
-        self.queues[seat.queue].pending.push(&seat);
-        self.ready.insert(seat.queue);
-        self.workloads[id].place = Place::Queued(seat);
-    }
-
-    pub(crate) fn park(&mut self, id: WorkloadId, seat: Seat) {
-        self.queues[seat.queue].pending.park(&seat);
-        self.workloads[id].place = Place::Queued(seat);
-    }
-
-    pub(crate) fn hold(&mut self, id: WorkloadId, seat: Seat) {
-        self.queues[seat.queue].pending.hold(&seat);
-        self.workloads[id].place = Place::Held(seat);
-    }
-
-    pub(crate) fn seat(&self, id: WorkloadId, queue: QueueId) -> Seat {
-        let workload = &self.workloads[id];
-        let ticket = Ticket {
-            priority: Reverse(workload.priority),
-            since: workload.order_time(&self.settings),
-            uid: workload.uid.clone(),
-            id,
-        };
-        let class = workload.class.expect("every workload has a class");
-        Seat { queue, class, namespace: workload.namespace, ticket }
-    }
-
-    /// Takes the workload out of its queue; it is not the queue's preemptor any more.
-    pub(crate) fn leave_queue(&mut self, id: WorkloadId) {
-        let queue = match &self.workloads[id].place {
-            Place::Nowhere => self.workloads[id].assigned.and_then(|lq| self.queue_of(lq)),
-            Place::Queued(seat) | Place::Held(seat) => Some(seat.queue),
-            Place::InFlight(queue) => Some(*queue),
-        };
-        self.vacate(id);
-        if let Some(queue) = queue {
-            let pending = &mut self.queues[queue].pending;
-            if pending.preemptor.is_some_and(|preemptor| preemptor.workload == id) {
-                pending.preemptor = None;
-            }
-        }
-    }
-
-    /// Takes the workload out of its place only.
-    pub(crate) fn vacate(&mut self, id: WorkloadId) {
-        match std::mem::take(&mut self.workloads[id].place) {
-            Place::Nowhere | Place::InFlight(_) => {}
-            Place::Queued(seat) => {
-                self.queues[seat.queue].pending.remove_queued(&seat);
-                self.refresh_ready(seat.queue);
-            }
-            Place::Held(seat) => self.queues[seat.queue].pending.remove_held(&seat),
-        }
-    }
-
-    /// Counts the quota that the workload holds, as its status says.
-    pub(crate) fn sync_claim(&mut self, id: WorkloadId) {
-        self.drop_claim(id);
-        let workload = &self.workloads[id];
-        if !workload.holds_quota() {
-            return;
-        }
-        let admission = workload.status.admission.clone().expect("who holds quota has an admission");
-        let Some(queue) = self.queue_ids.get(&admission.queue).copied() else {
-            self.strays.entry(admission.queue.clone()).or_default().insert(id);
-            return;
-        };
-        let usage = self.usage_of_admission(id);
-        let workload = &self.workloads[id];
-        let reserved = workload.status.condition(ConditionKind::QuotaReserved).map(|reserved| reserved.since);
-        let rank = Rank {
-            is_staying: !workload.status.is_evicted(),
-            priority: workload.priority,
-            reserved: Reverse(reserved.unwrap_or_default()),
-            uid: workload.uid.clone(),
-            id,
-        };
-        let node = self.queues[queue].node;
-        for (pool, amount) in &usage {
-            self.quotas.add_usage(node, *pool, *amount);
-        }
-        self.queues[queue].reserving.insert(rank.clone());
-        self.workloads[id].claim = Some(Claim { queue, usage, rank });
-    }
-
-    pub(crate) fn drop_claim(&mut self, id: WorkloadId) {
-        let Some(claim) = self.workloads[id].claim.take() else { return };
-        let queue = &mut self.queues[claim.queue];
-        queue.reserving.remove(&claim.rank);
-        let node = queue.node;
-        for (pool, amount) in &claim.usage {
-            self.quotas.remove_usage(node, *pool, *amount);
-        }
-        self.quotas.bump_generation(node);
-    }
-
-    /// What the admission says, without the pods that are done.
-    fn usage_of_admission(&mut self, id: WorkloadId) -> Vec<(PoolId, Amount)> {
-        let Self { workloads, names, settings, .. } = self;
-        let workload = &workloads[id];
-        let admission = workload.status.admission.as_ref().expect("who holds quota has an admission");
-        let mut sums: Vec<(PoolId, Amount)> = Vec::new();
-        for assigned in &admission.pod_sets {
-            let pod_set = workload.pod_sets.iter().find(|pod_set| pod_set.spec.name == assigned.name);
-            let count = assigned.count.unwrap_or_else(|| pod_set.map_or(0, |pod_set| pod_set.spec.count));
-            let living = pod_set.map_or(0, |pod_set| workload.count_after_reclaim(pod_set, settings.gates));
-            for (resource, flavor) in &assigned.flavors {
-                let total = assigned.usage.iter().find(|(known, _)| known == resource).map_or(0, |(_, total)| *total);
-                let used =
-                    if living < count { (total / i64::from(count)).saturating_mul(i64::from(living)) } else { total };
-                let pool = {
-                    let flavor = names.flavor_id(flavor);
-                    let resource = names.resource_id(resource);
-                    names.pool_id(flavor, resource)
-                };
-                match sums.iter_mut().find(|(known, _)| *known == pool) {
-                    Some((_, sum)) => *sum = sum.plus(Amount::new(used)),
-                    None => sums.push((pool, Amount::new(used))),
-                }
-            }
-        }
-        sums
     }
 
     fn effective_priority(&self, spec: &WorkloadSpec) -> i64 {

@@ -1,0 +1,81 @@
+//! The quota that workloads hold: counted from their admissions, given back when they go.
+
+use std::cmp::Reverse;
+
+use kueue_core::amount::Amount;
+
+use crate::engine::Engine;
+use crate::id::{PoolId, WorkloadId};
+use crate::status::ConditionKind;
+use crate::workload::{Claim, Rank};
+
+impl Engine {
+    /// Counts the quota that the workload holds, as its status says.
+    pub(crate) fn sync_claim(&mut self, id: WorkloadId) {
+        self.drop_claim(id);
+        let workload = &self.workloads[id];
+        if !workload.holds_quota() {
+            return;
+        }
+        let admission = workload.status.admission.clone().expect("who holds quota has an admission");
+        let Some(queue) = self.queue_ids.get(&admission.queue).copied() else {
+            self.strays.entry(admission.queue.clone()).or_default().insert(id);
+            return;
+        };
+        let usage = self.usage_of_admission(id);
+        let workload = &self.workloads[id];
+        let reserved = workload.status.condition(ConditionKind::QuotaReserved).map(|reserved| reserved.since);
+        let rank = Rank {
+            is_staying: !workload.status.is_evicted(),
+            priority: workload.priority,
+            reserved: Reverse(reserved.unwrap_or_default()),
+            uid: workload.uid.clone(),
+            id,
+        };
+        let node = self.queues[queue].node;
+        for (pool, amount) in &usage {
+            self.quotas.add_usage(node, *pool, *amount);
+        }
+        self.queues[queue].reserving.insert(rank.clone());
+        self.workloads[id].claim = Some(Claim { queue, usage, rank });
+    }
+
+    pub(crate) fn drop_claim(&mut self, id: WorkloadId) {
+        let Some(claim) = self.workloads[id].claim.take() else { return };
+        let queue = &mut self.queues[claim.queue];
+        queue.reserving.remove(&claim.rank);
+        let node = queue.node;
+        for (pool, amount) in &claim.usage {
+            self.quotas.remove_usage(node, *pool, *amount);
+        }
+        self.quotas.bump_generation(node);
+    }
+
+    /// What the admission says, without the pods that are done.
+    fn usage_of_admission(&mut self, id: WorkloadId) -> Vec<(PoolId, Amount)> {
+        let Self { workloads, names, settings, .. } = self;
+        let workload = &workloads[id];
+        let admission = workload.status.admission.as_ref().expect("who holds quota has an admission");
+        let mut sums: Vec<(PoolId, Amount)> = Vec::new();
+        for assigned in &admission.pod_sets {
+            let pod_set = workload.pod_sets.iter().find(|pod_set| pod_set.spec.name == assigned.name);
+            let count = assigned.count.unwrap_or_else(|| pod_set.map_or(0, |pod_set| pod_set.spec.count));
+            let living = pod_set.map_or(0, |pod_set| workload.count_after_reclaim(pod_set, settings.gates));
+            for (resource, flavor) in &assigned.flavors {
+                let total = assigned.usage.iter().find(|(known, _)| known == resource).map_or(0, |(_, total)| *total);
+                let used =
+                    if living < count { (total / i64::from(count)).saturating_mul(i64::from(living)) } else { total };
+                let pool = {
+                    let flavor = names.flavor_id(flavor);
+                    let resource = names.resource_id(resource);
+                    names.pool_id(flavor, resource)
+                };
+                match sums.iter_mut().find(|(known, _)| *known == pool) {
+                    Some((_, sum)) => *sum = sum.plus(Amount::new(used)),
+                    None => sums.push((pool, Amount::new(used))),
+                }
+            }
+        }
+        sums
+    }
+}
