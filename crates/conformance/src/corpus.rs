@@ -62,7 +62,7 @@ pub struct Case {
     row: Value,
     expected: Map<String, Value>,
     scope: Map<String, Value>,
-    locals: Map<String, Value>,
+    locals: Value,
     /// What the fake API server held just before the call.
     pub cluster: Value,
     /// The recorded calls, for rows whose input is code.
@@ -102,7 +102,7 @@ impl CorpusFile {
             row: root.resolve(&raw.case),
             expected: root.resolve_map(&raw.expected),
             scope: root.resolve_map(&self.scope),
-            locals,
+            locals: Value::Object(locals),
             cluster: root.resolve(&raw.cluster),
             trace: root.resolve(&raw.trace),
         }
@@ -165,7 +165,12 @@ impl Case {
 
     /// An object the body of the test built.
     pub fn local(&self, name: &str) -> &Value {
-        self.locals.get(name).unwrap_or(&Value::Null)
+        &self.locals[name]
+    }
+
+    /// Everything that is told about this row alone: the row, what its body built, the API server, the calls.
+    pub fn parts(&self) -> [&Value; 4] {
+        [&self.row, &self.locals, &self.cluster, &self.trace]
     }
 }
 

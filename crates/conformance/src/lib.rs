@@ -5,6 +5,7 @@
 
 pub mod compare;
 pub mod corpus;
+pub mod deferred;
 pub mod not_applicable;
 pub mod packages;
 pub mod report;

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail};
 
 use crate::corpus::{Case, CorpusFile, Failure};
+use crate::deferred;
 use crate::not_applicable::NOT_APPLICABLE;
 use crate::packages::{Run, runner};
 use crate::report::{CorpusReport, FileReport, State};
@@ -52,6 +53,7 @@ fn run_file(path: &Path, name: &str) -> Result<FileReport> {
         passed: 0,
         failed: Vec::new(),
         differs: Vec::new(),
+        deferred: Vec::new(),
         state: State::Uncovered,
         reason: String::new(),
         failures: Vec::new(),
@@ -59,15 +61,26 @@ fn run_file(path: &Path, name: &str) -> Result<FileReport> {
     if let Some((_, reason)) = NOT_APPLICABLE.iter().find(|(excluded, _)| *excluded == key) {
         report.state = State::NotApplicable;
         report.reason = (*reason).to_owned();
-    } else if let Some(run) = runner(package, test) {
-        report.state = State::Covered;
-        run_cases(&file, run, &mut report);
+    } else {
+        let run = runner(package, test);
+        run_cases(&file, package, run, &mut report);
+        if run.is_some() {
+            report.state = State::Covered;
+        } else if report.deferred.len() == report.cases {
+            report.state = State::Deferred;
+        }
     }
     Ok(report)
 }
 
-fn run_cases(file: &CorpusFile, run: Run, report: &mut FileReport) {
+fn run_cases(file: &CorpusFile, package: &str, run: Option<Run>, report: &mut FileReport) {
     for (name, variants) in file.cases() {
+        if let Some(needs) = variants.iter().find_map(|case| deferred::reason(package, case)) {
+            report.deferred.push(name.to_owned());
+            needs.clone_into(&mut report.reason);
+            continue;
+        }
+        let Some(run) = run else { continue };
         match variants.iter().try_for_each(|case| guarded(run, case)) {
             Ok(()) => report.passed += 1,
             Err(Failure(why)) => {

@@ -1,0 +1,149 @@
+//! Cases that need a part of the system which is not built yet.
+//!
+//! Whether a case is deferred follows from what is in it, never from its name, so a case that only stands near such a
+//! part still counts. The rules are here and nowhere else; when a part is built, its rule is deleted.
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+
+use crate::corpus::Case;
+
+/// Packages, by the beginning of their names, whose cases drive the engine and so may need what it does not have yet.
+const DRIVES_THE_ENGINE: [&str; 4] = ["pkg-cache-", "pkg-controller-core", "pkg-scheduler", "pkg-workload"];
+
+/// What a case would need, and how it shows.
+struct Rule {
+    needs: &'static str,
+    applies: fn(&[&Value]) -> bool,
+}
+
+const RULES: [Rule; 3] = [
+    Rule { needs: "topology-aware scheduling", applies: needs_topology },
+    Rule { needs: "dynamic resource allocation", applies: needs_devices },
+    Rule { needs: "a client of the API server", applies: needs_client },
+];
+
+/// Fields that only mean something where pods are placed in a topology.
+const TOPOLOGY_FIELDS: [&str; 12] = [
+    "delayedTopologyRequest",
+    "levels",
+    "nodes",
+    "topologyAssignment",
+    "topologyRequest",
+    "unhealthyNodes",
+    "DelayedTopologyRequest",
+    "TASFlavors",
+    "TopologyAssignment",
+    "TopologyRequest",
+    "UnhealthyNodes",
+    "WorkloadsTopologyRequests",
+];
+
+const DEVICE_FIELDS: [&str; 3] = ["deviceClassMappings", "deviceClassName", "resourceClaims"];
+const DEVICE_KINDS: [&str; 4] = ["DeviceClass", "ResourceClaim", "ResourceClaimTemplate", "ResourceSlice"];
+
+/// What the case needs that is not there yet.
+pub fn reason(package: &str, case: &Case) -> Option<&'static str> {
+    if !DRIVES_THE_ENGINE.iter().any(|start| package.starts_with(start)) {
+        return None;
+    }
+    let parts = case.parts();
+    RULES.iter().find(|rule| (rule.applies)(&parts)).map(|rule| rule.needs)
+}
+
+fn needs_topology(parts: &[&Value]) -> bool {
+    let mut with_topology = BTreeSet::new();
+    let mut in_queues = BTreeSet::new();
+    let mut is_asked_for = false;
+    for_each_object(parts, &mut |object| {
+        is_asked_for |= has_field(object, &TOPOLOGY_FIELDS) || matches!(kind(object), "Node" | "Topology");
+        match kind(object) {
+            "ResourceFlavor" if object["spec"].get("topologyName").is_some() => {
+                with_topology.extend(object["metadata"]["name"].as_str());
+            }
+            "ClusterQueue" => in_queues.extend(flavors_of(object)),
+            _ => {}
+        }
+    });
+    // A flavor with a topology matters only where a queue offers it.
+    is_asked_for || !with_topology.is_disjoint(&in_queues)
+}
+
+fn flavors_of(queue: &Value) -> impl Iterator<Item = &str> {
+    let groups = queue["spec"]["resourceGroups"].as_array().into_iter().flatten();
+    groups
+        .flat_map(|group| group["flavors"].as_array().into_iter().flatten())
+        .filter_map(|flavor| flavor["name"].as_str())
+}
+
+fn needs_devices(parts: &[&Value]) -> bool {
+    any_object(parts, |object| has_field(object, &DEVICE_FIELDS) || DEVICE_KINDS.contains(&kind(object)))
+}
+
+/// Code that stands between the tested function and the API server.
+fn needs_client(parts: &[&Value]) -> bool {
+    any_object(parts, |object| {
+        object.as_object().is_some_and(|map| map.keys().any(|key| key.starts_with("interceptor")))
+    })
+}
+
+fn kind(object: &Value) -> &str {
+    object["kind"].as_str().unwrap_or_default()
+}
+
+fn has_field(object: &Value, names: &[&str]) -> bool {
+    names.iter().any(|name| match &object[*name] {
+        Value::Null => false,
+        Value::Array(items) => !items.is_empty(),
+        Value::Object(map) => !map.is_empty(),
+        _ => true,
+    })
+}
+
+fn any_object(parts: &[&Value], mut is_so: impl FnMut(&Value) -> bool) -> bool {
+    let mut is_any = false;
+    for_each_object(parts, &mut |object| is_any |= is_so(object));
+    is_any
+}
+
+fn for_each_object<'v>(parts: &[&'v Value], visit: &mut impl FnMut(&'v Value)) {
+    for part in parts {
+        match part {
+            Value::Object(map) => {
+                visit(part);
+                for value in map.values() {
+                    for_each_object(&[value], visit);
+                }
+            }
+            Value::Array(items) => {
+                for item in items {
+                    for_each_object(&[item], visit);
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn a_flavor_with_a_topology_defers_only_where_a_queue_offers_it() {
+        let flavor = json!({"kind": "ResourceFlavor", "metadata": {"name": "tas"}, "spec": {"topologyName": "t"}});
+        let queue = |flavor: &str| json!([{"kind": "ClusterQueue", "spec": {"resourceGroups": [{"flavors": [{"name": flavor}]}]}}]);
+        assert!(!needs_topology(&[&flavor, &queue("plain")]));
+        assert!(needs_topology(&[&flavor, &queue("tas")]));
+    }
+
+    #[test]
+    fn a_request_for_a_topology_or_a_device_defers_wherever_it_stands() {
+        let pods = json!({"podSets": [{"topologyRequest": {"required": "rack"}}]});
+        assert!(needs_topology(&[&pods]) && !needs_devices(&[&pods]));
+        assert!(!needs_topology(&[&json!({"podSets": [{"topologyRequest": {}}]})]));
+        assert!(needs_devices(&[&json!({"objects": [{"kind": "DeviceClass"}]})]));
+    }
+}
