@@ -10,8 +10,6 @@ use serde_json::Value;
 use crate::quote::quoted;
 
 /// A field path as users see it: `spec.podSets[0].template`.
-///
-/// Cheap to extend, rendered only when an error is made.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct Path(String);
 

@@ -29,12 +29,5 @@ pub const MULTIKUEUE_WORKER_POD: &str = "kueue.x-k8s.io/multikueue-worker-worklo
 /// On a Workload: it has variants; the value is [`TRUE`].
 pub const CONCURRENT_ADMISSION_PARENT: &str = "kueue.x-k8s.io/concurrent-admission-parent";
 
-/// On ClusterRoles: what the role is part of.
-pub const RBAC_ROLE: &str = "rbac.kueue.x-k8s.io/role";
-/// On ClusterRoles: part of the administrator's role.
-pub const RBAC_BATCH_ADMIN: &str = "rbac.kueue.x-k8s.io/batch-admin";
-/// On ClusterRoles: part of the user's role.
-pub const RBAC_BATCH_USER: &str = "rbac.kueue.x-k8s.io/batch-user";
-
 /// The value of labels and annotations that say yes.
 pub const TRUE: &str = "true";
