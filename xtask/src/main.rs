@@ -2,6 +2,7 @@
 //!
 //! It runs programs and reads their reports; it links nothing of the product, so that it builds in seconds.
 
+mod bench;
 mod conformance;
 mod datasets;
 mod exchanges;
@@ -83,6 +84,11 @@ enum Command {
         #[arg(long)]
         target: Option<String>,
     },
+    /// How fast we are, beside Kueue.
+    Bench {
+        #[command(subcommand)]
+        subject: bench::Subject,
+    },
     /// Writes dist/: CRDs and the install manifests. Prints the size of each CRD.
     Manifests {
         /// Change nothing; fail when a file is stale.
@@ -116,6 +122,7 @@ fn main() -> ExitCode {
         Command::Exchanges { wanted, report } => exchanges::run(wanted, report.file.as_deref()),
         Command::Testbed { args } => testbed::run(&args),
         Command::Fuzz { seconds, seed, target } => fuzz::run(seconds, seed, target.as_deref()),
+        Command::Bench { subject } => bench::run(subject),
         Command::Manifests { check } => generated::manifests(check),
         Command::Codegen { check } => generated::documentation(check),
     };

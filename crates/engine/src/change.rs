@@ -204,7 +204,7 @@ pub struct QueueCheckSpec {
 }
 
 /// A ClusterQueue.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct QueueSpec {
     /// Its name.
     pub name: Name,
@@ -231,7 +231,7 @@ pub struct QueueSpec {
 }
 
 /// A LocalQueue.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct LocalQueueSpec {
     /// Its namespace.
     pub namespace: Name,
@@ -292,7 +292,7 @@ pub struct PodSetSpec {
 }
 
 /// A Workload.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct WorkloadSpec {
     /// Its namespace.
     pub namespace: Name,
