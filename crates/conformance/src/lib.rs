@@ -3,6 +3,7 @@
 //! A corpus file holds one test function of Kueue as data. [`packages`] maps each file to a small runner that calls our
 //! code and compares; [`corpus`] decodes files; [`compare`] says whether two values are the same and, if not, where.
 
+mod cluster;
 pub mod compare;
 pub mod corpus;
 pub mod deferred;

@@ -123,7 +123,7 @@ fn play(scenario: &Scenario) -> Result<()> {
     for (index, step) in scenario.steps.iter().enumerate() {
         let at = || format!("step {index} ({})", step["do"].as_str().unwrap_or_default());
         let shown = world.step(step).with_context(at)?;
-        world.engine.check_invariants();
+        world.cluster.engine.check_invariants();
         let out = step.get("out").unwrap_or(&Value::Null);
         Shown::from_recorded(out, &scenario.messages).compare(&shown).with_context(at)?;
         expected.update(out, &scenario.messages);

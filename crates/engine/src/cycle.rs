@@ -10,12 +10,15 @@ mod entry;
 mod nominate;
 mod order;
 mod process;
+mod summary;
 
 use kueue_core::time::Time;
 
 use crate::engine::Engine;
 use crate::id::{QueueId, WorkloadId};
 use crate::workload::Place;
+
+pub use summary::{CycleSummary, Recomputation};
 
 /// The first workload of a queue.
 #[derive(Clone, Copy, Debug)]
@@ -33,6 +36,7 @@ impl Engine {
             return;
         }
         self.cycles += 1;
+        self.last_cycle = CycleSummary::default();
         let mut entries = Vec::with_capacity(heads.len());
         let mut refused = Vec::new();
         for head in heads {

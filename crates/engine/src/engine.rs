@@ -7,6 +7,7 @@ use rustc_hash::FxHashMap;
 
 use crate::change::{Change, CheckSpec, CohortSpec};
 use crate::class::Classes;
+use crate::cycle::CycleSummary;
 use crate::effect::{Effect, Event, Key};
 use crate::id::{FlavorId, LocalQueueId, Name, NamespaceId, QueueId, Slab, WorkloadId};
 use crate::names::Names;
@@ -47,6 +48,7 @@ pub struct Engine {
     pub(crate) unsettled: BTreeMap<Key, WorkloadId>,
     pub(crate) timers: BTreeSet<(Time, Key)>,
     pub(crate) cycles: u64,
+    pub(crate) last_cycle: CycleSummary,
     /// Workloads that count as gone while an attempt is repeated within a cycle.
     pub(crate) departed: BTreeSet<WorkloadId>,
     pub(crate) effects: Vec<Effect>,
@@ -85,6 +87,7 @@ impl Engine {
             unsettled: BTreeMap::new(),
             timers: BTreeSet::new(),
             cycles: 0,
+            last_cycle: CycleSummary::default(),
             departed: BTreeSet::new(),
             effects: Vec::new(),
         }

@@ -27,6 +27,7 @@ mod view;
 mod workload;
 
 pub use change::*;
+pub use cycle::{CycleSummary, Recomputation};
 pub use effect::{Decision, Effect, Event, Key};
 pub use engine::{Engine, Scope};
 pub use id::Name;

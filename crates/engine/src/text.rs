@@ -273,7 +273,10 @@ pub(crate) fn amount(resource: &str, amount: Amount) -> String {
     Formatter::default().quantity(resource, amount.get()).to_string()
 }
 
+/// The longest time that a message tells: 2^63 nanoseconds, rounded. Shown for an object that says not when it was made.
+const LONGEST_S: i64 = 9_223_372_037;
+
 /// Whole seconds from one moment to a later one; negative when the clock stepped back.
 pub(crate) fn seconds_between(from: Time, to: Time) -> i64 {
-    to.timestamp().as_second() - from.timestamp().as_second()
+    (to.timestamp().as_second() - from.timestamp().as_second()).clamp(-LONGEST_S, LONGEST_S)
 }

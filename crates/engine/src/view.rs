@@ -2,6 +2,7 @@
 
 use kueue_core::amount::Amount;
 
+use crate::cycle::CycleSummary;
 use crate::effect::Key;
 use crate::engine::Engine;
 use crate::id::{Name, QueueId};
@@ -38,6 +39,17 @@ impl Engine {
         let mut parked: Vec<Key> = pending.asleep().map(|ticket| key(ticket.id)).collect();
         parked.sort();
         PendingView { active, parked }
+    }
+
+    /// Who holds quota in a ClusterQueue, in the order in which they would be preempted.
+    pub fn reserving(&self, queue: &str) -> Vec<Key> {
+        let Some(id) = self.queue_ids.get(queue) else { return Vec::new() };
+        self.queues[*id].reserving.iter().map(|rank| self.workloads[rank.id].key.clone()).collect()
+    }
+
+    /// What the last cycle that looked at anybody had to give up or do again.
+    pub fn last_cycle(&self) -> &CycleSummary {
+        &self.last_cycle
     }
 
     /// What is reserved in a ClusterQueue: flavor, resource, amount.

@@ -1,33 +1,23 @@
-//! Everything around the engine: the objects, the clock, and those who act on them.
+//! A cluster and those who act on it: users, jobs, check controllers, the clock.
 
 mod setup;
 mod steps;
 
-use std::collections::BTreeMap;
-
 use anyhow::Result;
 use kueue_api::kueue::v1beta2::Workload;
-use kueue_api::limit_range::Summary;
 use kueue_core::duration::Duration;
-use kueue_core::resource::Formatter;
-use kueue_core::time::Time;
-use kueue_engine::{Change, Decision, Effect, Engine, Key, Scope};
-use kueue_translate::{ResourceRules, Surroundings, status_from_engine};
+use kueue_engine::{Change, Decision, Effect, Key, Scope};
 use serde_json::{Map, Value, json};
+
+use crate::cluster::Cluster;
 
 use super::state::{Shown, State, prune};
 
-/// The engine and the API server that it believes to talk to.
+/// The cluster, and what a scenario remembers about it.
 pub(super) struct World {
-    pub(super) engine: Engine,
-    now: Time,
-    workloads: BTreeMap<String, Workload>,
+    pub(super) cluster: Cluster,
     /// Names of workloads that are gone.
     deleted: Vec<String>,
-    rules: ResourceRules,
-    /// The limit ranges of each namespace.
-    limits: BTreeMap<String, Summary>,
-    formatter: Formatter,
     has_fair_sharing: bool,
     cohorts: Vec<String>,
 }
@@ -35,43 +25,26 @@ pub(super) struct World {
 impl World {
     /// Tells the engine how a workload is now, and lets everything come to rest.
     fn send(&mut self, key: &str, shown: &mut Shown) {
-        let change = self.change_of(key);
-        self.engine.apply(change, self.now);
+        let change = self.cluster.change_of(key);
+        self.apply(change);
         self.settle(shown);
     }
 
-    fn change_of(&self, key: &str) -> Change {
-        let object = &self.workloads[key];
-        let empty = Summary::default();
-        let limits = self.limits.get(&object.metadata.namespace).unwrap_or(&empty);
-        kueue_translate::workload(object, &Surroundings { resources: &self.rules, limits })
+    fn apply(&mut self, change: Change) {
+        self.cluster.engine.apply(change, self.cluster.now);
     }
 
     fn settle(&mut self, shown: &mut Shown) {
-        let effects = self.engine.settle(self.now);
-        self.perform(effects, shown);
+        let effects = self.cluster.engine.settle(self.cluster.now);
+        self.perform(&effects, shown);
     }
 
     /// Does what the engine decided, and tells it that it is done.
-    fn perform(&mut self, effects: Vec<Effect>, shown: &mut Shown) {
-        let mut written = Vec::new();
+    fn perform(&mut self, effects: &[Effect], shown: &mut Shown) {
         for effect in effects {
             match effect {
-                Effect::Status { workload, status, decision } => {
-                    let key = workload.to_string();
-                    note_decision(&key, &decision, shown);
-                    if let Some(object) = self.workloads.get_mut(&key) {
-                        status_from_engine(&status, &self.formatter, &mut object.status);
-                        written.push(key);
-                    }
-                }
-                Effect::Deactivate(workload) => {
-                    let key = workload.to_string();
-                    if let Some(object) = self.workloads.get_mut(&key) {
-                        object.spec.active = Some(false);
-                        written.push(key);
-                    }
-                }
+                Effect::Status { workload, decision, .. } => note_decision(&workload.to_string(), decision, shown),
+                Effect::Deactivate(_) => {}
                 Effect::Event(event) => {
                     let kind = if event.is_warning { "Warning" } else { "Normal" };
                     let events = shown.events.entry(event.workload.to_string()).or_default();
@@ -79,12 +52,9 @@ impl World {
                 }
             }
         }
+        self.cluster.perform(effects);
         // What comes back from the API server is what the engine knows already.
-        for key in written {
-            let change = self.change_of(&key);
-            self.engine.apply(change, self.now);
-        }
-        let echo = self.engine.settle(self.now);
+        let echo = self.cluster.engine.settle(self.cluster.now);
         assert!(echo.is_empty(), "the engine answered to its own decisions: {echo:?}");
     }
 
@@ -98,7 +68,7 @@ impl World {
     }
 
     fn advance(&mut self, seconds: i64, shown: &mut Shown) {
-        self.now = self.now + Duration::from_seconds(seconds);
+        self.cluster.now = self.cluster.now + Duration::from_seconds(seconds);
         self.settle(shown);
     }
 
@@ -108,14 +78,15 @@ impl World {
         let mut queues = Map::new();
         let mut usage = Map::new();
         let mut shares = Map::new();
-        for name in self.engine.queue_names() {
-            let pending = self.engine.pending(name);
+        for name in self.cluster.engine.queue_names() {
+            let pending = self.cluster.engine.pending(name);
             let keys = |keys: &[Key]| keys.iter().map(Key::to_string).collect::<Vec<_>>();
             queues.insert(
                 name.to_string(),
                 json!({"active": keys(&pending.active), "inadmissible": keys(&pending.parked)}),
             );
             let used: Map<String, Value> = self
+                .cluster
                 .engine
                 .usage(name)
                 .into_iter()
@@ -123,18 +94,18 @@ impl World {
                 .collect();
             usage.insert(name.to_string(), Value::Object(used));
             if self.has_fair_sharing {
-                shares.insert(name.to_string(), json!(self.engine.queue_share(name)));
+                shares.insert(name.to_string(), json!(self.cluster.engine.queue_share(name)));
             }
         }
         state.insert("queues".to_owned(), Value::Object(queues));
         state.insert("usage".to_owned(), Value::Object(usage));
         if self.has_fair_sharing {
             state.insert("shares".to_owned(), Value::Object(shares));
-            let shares = self.cohorts.iter().map(|name| (name.clone(), json!(self.engine.cohort_share(name))));
+            let shares = self.cohorts.iter().map(|name| (name.clone(), json!(self.cluster.engine.cohort_share(name))));
             state.insert("cohortShares".to_owned(), Value::Object(shares.collect()));
         }
         let mut workloads: Map<String, Value> =
-            self.workloads.iter().map(|(key, object)| (key.clone(), shown_workload(object))).collect();
+            self.cluster.workloads.iter().map(|(key, object)| (key.clone(), shown_workload(object))).collect();
         workloads.extend(self.deleted.iter().map(|key| (key.clone(), json!({"deleted": true}))));
         state.insert("workloads".to_owned(), Value::Object(workloads));
         state.insert("notified".to_owned(), self.notified());
@@ -145,7 +116,7 @@ impl World {
     fn notified(&self) -> Value {
         let mut cohorts = Vec::new();
         let mut queues = Vec::new();
-        for scope in self.engine.scopes() {
+        for scope in self.cluster.engine.scopes() {
             match scope {
                 Scope::Cohort(name) => cohorts.push(name.to_string()),
                 Scope::Queue(name) => queues.push(name.to_string()),

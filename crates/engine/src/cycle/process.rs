@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use kueue_core::amount::Amount;
 use kueue_core::gates::Gate;
 
+use super::Recomputation;
 use super::entry::{Entry, Outcome, RequeueReason};
 use crate::assign::Mode;
 use crate::change::PreemptionPolicy;
@@ -39,10 +40,21 @@ impl Engine {
             targets.iter().any(|target| victims.contains(&target.workload))
         };
         let recomputes = self.settings.gates.enabled(Gate::RecomputeAssignmentUponPreemptionTargetsOverlap);
-        if recomputes && overlaps(&entry.targets, victims) {
+        let is_reassigned = recomputes && overlaps(&entry.targets, victims);
+        if is_reassigned {
             self.reassign(entry, victims);
         }
         let is_fitting = self.fits_without(entry, victims);
+        if is_reassigned {
+            let result = match entry.assignment.mode {
+                Mode::DeferredFit => Recomputation::DeferredFit,
+                _ if is_fitting && !entry.targets.is_empty() && !overlaps(&entry.targets, victims) => {
+                    Recomputation::NewTargets
+                }
+                _ => Recomputation::Skipped,
+            };
+            self.last_cycle.count_recomputation(&self.queues[entry.queue].name, result);
+        }
         match entry.assignment.mode {
             Mode::NoFit => {
                 entry.requeue = RequeueReason::NoFit;
@@ -83,7 +95,10 @@ impl Engine {
         }
     }
 
-    fn skip(&self, entry: &mut Entry, message: &'static str) {
+    fn skip(&mut self, entry: &mut Entry, message: &'static str) {
+        if entry.assignment.mode == Mode::Preempt {
+            self.last_cycle.count_skip(&self.queues[entry.queue].name);
+        }
         entry.outcome = Outcome::Skipped;
         entry.requeue = RequeueReason::FailedAfterNomination;
         entry.reason = text::WAITING_FOR_QUOTA;

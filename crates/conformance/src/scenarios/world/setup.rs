@@ -1,17 +1,13 @@
 //! Gates, configuration and the objects that a scenario starts with.
 
-use std::collections::BTreeMap;
-
 use anyhow::{Context, Result, bail};
-use kueue_api::core_v1::LimitRange;
-use kueue_api::limit_range::Summary;
 use kueue_core::gates::{Gate, Gates};
-use kueue_core::resource::Formatter;
 use kueue_core::time::Time;
-use kueue_engine::{Change, Engine, FairSharing, FairStrategy, Settings, WakePolicy};
+use kueue_engine::{FairSharing, FairStrategy, Settings, WakePolicy};
 use kueue_translate::{ResourceRules, Transformation};
-use serde::de::DeserializeOwned;
-use serde_json::Value;
+use serde_json::{Value, json};
+
+use crate::cluster::{Cluster, read};
 
 use super::super::state::{Shown, texts};
 use super::World;
@@ -30,72 +26,47 @@ impl World {
         }
         let now: Time = START.parse().context("the start")?;
         let mut world = Self {
-            engine: Engine::new(settings(setup)?),
-            now,
-            workloads: BTreeMap::new(),
+            cluster: Cluster::new(settings(setup)?, rules(&config["resources"])?, now),
             deleted: Vec::new(),
-            rules: rules(&config["resources"])?,
-            limits: limits(setup)?,
-            formatter: Formatter::default(),
             has_fair_sharing: config.get("fairSharing").is_some(),
             cohorts: Vec::new(),
         };
         world.load(setup)?;
         let mut shown = Shown::default();
         world.settle(&mut shown);
-        world.engine.flush(now);
+        world.cluster.engine.flush(now);
         Ok(world)
     }
 
     fn load(&mut self, setup: &Value) -> Result<()> {
         for namespace in list(setup, "namespaces") {
-            let name = namespace["name"].as_str().context("a namespace has a name")?.into();
-            let labels = namespace.get("labels").cloned().map(serde_json::from_value).transpose()?.unwrap_or_default();
-            self.engine.apply(Change::Namespace { name, labels }, self.now);
+            self.cluster.add_as("Namespace", &json!({"metadata": namespace}))?;
         }
-        for object in list(setup, "resourceFlavors") {
-            self.engine.apply(kueue_translate::flavor(&read(object)?), self.now);
+        for (kind, key) in [
+            ("LimitRange", "limitRanges"),
+            ("ResourceFlavor", "resourceFlavors"),
+            ("AdmissionCheck", "admissionChecks"),
+        ] {
+            list(setup, key).try_for_each(|object| self.cluster.add_as(kind, object))?;
         }
-        for object in list(setup, "admissionChecks") {
-            self.engine.apply(kueue_translate::admission_check(&read(object)?), self.now);
-        }
-        for object in list(setup, "cohorts") {
-            self.set_cohort(object)?;
-        }
-        for object in list(setup, "clusterQueues") {
-            self.engine.apply(kueue_translate::cluster_queue(&read(object)?), self.now);
-        }
-        for object in list(setup, "localQueues") {
-            self.engine.apply(kueue_translate::local_queue(&read(object)?), self.now);
+        list(setup, "cohorts").try_for_each(|object| self.set_cohort(object))?;
+        for (kind, key) in [("ClusterQueue", "clusterQueues"), ("LocalQueue", "localQueues")] {
+            list(setup, key).try_for_each(|object| self.cluster.add_as(kind, object))?;
         }
         Ok(())
     }
 
     pub(super) fn set_cohort(&mut self, object: &Value) -> Result<()> {
-        let cohort: kueue_api::kueue::v1beta2::Cohort = read(object)?;
-        if !self.cohorts.contains(&cohort.metadata.name) {
-            self.cohorts.push(cohort.metadata.name.clone());
+        let name = object["metadata"]["name"].as_str().context("a cohort has a name")?;
+        if !self.cohorts.iter().any(|known| known == name) {
+            self.cohorts.push(name.to_owned());
         }
-        self.engine.apply(kueue_translate::cohort(&cohort), self.now);
-        Ok(())
+        self.cluster.add_as("Cohort", object)
     }
-}
-
-pub(super) fn read<T: DeserializeOwned>(value: &Value) -> Result<T> {
-    serde_json::from_value(value.clone()).with_context(|| format!("reading {value}"))
 }
 
 fn list<'a>(setup: &'a Value, key: &str) -> impl Iterator<Item = &'a Value> {
     setup[key].as_array().into_iter().flatten()
-}
-
-fn limits(setup: &Value) -> Result<BTreeMap<String, Summary>> {
-    let mut ranges: BTreeMap<String, Vec<LimitRange>> = BTreeMap::new();
-    for object in list(setup, "limitRanges") {
-        let range: LimitRange = read(object)?;
-        ranges.entry(range.metadata.namespace.clone()).or_default().push(range);
-    }
-    Ok(ranges.into_iter().map(|(namespace, ranges)| (namespace, Summary::of(&ranges))).collect())
 }
 
 fn rules(resources: &Value) -> Result<ResourceRules> {

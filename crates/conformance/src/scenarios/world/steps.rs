@@ -7,9 +7,10 @@ use kueue_api::meta::{Condition, ConditionStatus};
 use kueue_engine::{Change, Name};
 use serde_json::Value;
 
+use crate::cluster::read;
+
 use super::super::state::{Shown, texts};
 use super::World;
-use super::setup::read;
 
 impl World {
     pub(super) fn play(&mut self, step: &Value, shown: &mut Shown) -> Result<()> {
@@ -17,7 +18,7 @@ impl World {
         match step["do"].as_str().context("a step has a name")? {
             "cycle" => self.cycle(shown),
             "flush" => {
-                self.engine.flush(self.now);
+                self.cluster.engine.flush(self.cluster.now);
                 self.settle(shown);
             }
             "advance" => self.advance(step["seconds"].as_i64().context("seconds")?, shown),
@@ -55,28 +56,25 @@ impl World {
     }
 
     fn play_object(&mut self, action: &str, step: &Value, names: &[String], shown: &mut Shown) -> Result<()> {
-        let now = self.now;
         match action {
             "updateClusterQueue" | "createClusterQueue" => {
-                self.engine.apply(kueue_translate::cluster_queue(&read(&step["clusterQueue"])?), now);
+                self.cluster.add_as("ClusterQueue", &step["clusterQueue"])?;
             }
-            "updateLocalQueue" => self.engine.apply(kueue_translate::local_queue(&read(&step["localQueue"])?), now),
+            "updateLocalQueue" => self.cluster.add_as("LocalQueue", &step["localQueue"])?,
             "updateCohort" => self.set_cohort(&step["cohort"])?,
             "updateResourceFlavor" | "createResourceFlavor" => {
-                self.engine.apply(kueue_translate::flavor(&read(&step["resourceFlavor"])?), now);
+                self.cluster.add_as("ResourceFlavor", &step["resourceFlavor"])?;
             }
-            "updateAdmissionCheck" => {
-                self.engine.apply(kueue_translate::admission_check(&read(&step["admissionCheck"])?), now);
-            }
+            "updateAdmissionCheck" => self.cluster.add_as("AdmissionCheck", &step["admissionCheck"])?,
             "deleteClusterQueue" => {
                 for name in names {
-                    self.engine.apply(Change::QueueGone(name.as_str().into()), now);
+                    self.apply(Change::QueueGone(name.as_str().into()));
                 }
             }
             "deleteCohort" => {
                 for name in names {
                     self.cohorts.retain(|known| known != name);
-                    self.engine.apply(Change::CohortGone(name.as_str().into()), now);
+                    self.apply(Change::CohortGone(name.as_str().into()));
                 }
             }
             other => bail!("step {other} is not implemented yet"),
@@ -86,54 +84,49 @@ impl World {
     }
 
     fn cycle(&mut self, shown: &mut Shown) {
-        if !self.engine.has_heads() {
+        if !self.cluster.engine.has_heads() {
             shown.is_idle = true;
             return;
         }
-        let effects = self.engine.cycle(self.now);
-        self.perform_cycle(effects, shown);
-    }
-
-    fn perform_cycle(&mut self, effects: Vec<kueue_engine::Effect>, shown: &mut Shown) {
-        let mut effects = effects;
-        effects.extend(self.engine.settle(self.now));
-        self.perform(effects, shown);
+        let mut effects = self.cluster.engine.cycle(self.cluster.now);
+        effects.extend(self.cluster.engine.settle(self.cluster.now));
+        self.perform(&effects, shown);
     }
 
     fn create(&mut self, object: &Value, shown: &mut Shown) -> Result<()> {
         let mut workload: Workload = read(object)?;
         workload.metadata.generation = 1;
         let key = format!("{}/{}", workload.metadata.namespace, workload.metadata.name);
-        self.workloads.insert(key.clone(), workload);
+        self.cluster.workloads.insert(key.clone(), workload);
         self.send(&key, shown);
         Ok(())
     }
 
     fn delete(&mut self, key: &str, shown: &mut Shown) {
-        self.workloads.remove(key);
+        self.cluster.workloads.remove(key);
         self.deleted.push(key.to_owned());
         let (namespace, name) = split(key);
-        self.engine.apply(Change::WorkloadGone { namespace, name }, self.now);
+        self.apply(Change::WorkloadGone { namespace, name });
         self.settle(shown);
     }
 
     fn each(&mut self, names: &[String], shown: &mut Shown, edit: impl Fn(&mut Workload, kueue_core::time::Time)) {
         for key in names {
-            if let Some(object) = self.workloads.get_mut(key) {
-                edit(object, self.now);
+            if let Some(object) = self.cluster.workloads.get_mut(key) {
+                edit(object, self.cluster.now);
                 self.send(key, shown);
             }
         }
     }
 
     fn complete_evictions(&mut self, shown: &mut Shown) {
-        let keys: Vec<String> = self.workloads.keys().cloned().collect();
+        let keys: Vec<String> = self.cluster.workloads.keys().cloned().collect();
         for key in keys {
-            let conditions = &self.workloads[&key].status.conditions;
+            let conditions = &self.cluster.workloads[&key].status.conditions;
             let is_true = |kind: &str| conditions.iter().any(|c| c.r#type == kind && c.status == ConditionStatus::True);
             if is_true(condition::EVICTED) && is_true(condition::QUOTA_RESERVED) && !is_true(condition::FINISHED) {
                 let (namespace, name) = split(&key);
-                self.engine.apply(Change::JobStopped { namespace, name }, self.now);
+                self.apply(Change::JobStopped { namespace, name });
                 self.settle(shown);
             }
         }

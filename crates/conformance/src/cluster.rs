@@ -1,0 +1,117 @@
+//! The API server that an engine believes to talk to: the objects, the clock, and the way in and out.
+//!
+//! Scenarios and corpus cases share it: what differs between them is only who acts and what is read afterwards.
+
+use std::collections::BTreeMap;
+
+use anyhow::{Context, Result};
+use kueue_api::core_v1::LimitRange;
+use kueue_api::kueue::v1beta2::Workload;
+use kueue_api::limit_range::Summary;
+use kueue_core::resource::Formatter;
+use kueue_core::time::Time;
+use kueue_engine::{Change, Effect, Engine, Settings};
+use kueue_translate::{ResourceRules, Surroundings, status_from_engine};
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+/// An engine with the objects around it.
+pub(crate) struct Cluster {
+    pub(crate) engine: Engine,
+    pub(crate) now: Time,
+    /// By `namespace/name`.
+    pub(crate) workloads: BTreeMap<String, Workload>,
+    pub(crate) rules: ResourceRules,
+    /// The limit ranges of each namespace.
+    limits: BTreeMap<String, Vec<LimitRange>>,
+    formatter: Formatter,
+}
+
+impl Cluster {
+    pub(crate) fn new(settings: Settings, rules: ResourceRules, now: Time) -> Self {
+        Self {
+            engine: Engine::new(settings),
+            now,
+            workloads: BTreeMap::new(),
+            rules,
+            limits: BTreeMap::new(),
+            formatter: Formatter::default(),
+        }
+    }
+
+    /// Tells the engine about objects of any kind, one or a list of them.
+    pub(crate) fn add(&mut self, objects: &Value) -> Result<()> {
+        match objects {
+            Value::Array(objects) => objects.iter().try_for_each(|object| self.add(object)),
+            Value::Null => Ok(()),
+            object => self.add_as(object["kind"].as_str().context("an object has a kind")?, object),
+        }
+    }
+
+    /// The same for one object whose kind is known; kinds that the engine does not know do not concern it.
+    pub(crate) fn add_as(&mut self, kind: &str, object: &Value) -> Result<()> {
+        let change = match kind {
+            "Namespace" => namespace(object)?,
+            "ResourceFlavor" => kueue_translate::flavor(&read(object)?),
+            "AdmissionCheck" => kueue_translate::admission_check(&read(object)?),
+            "Cohort" => kueue_translate::cohort(&read(object)?),
+            "ClusterQueue" => kueue_translate::cluster_queue(&read(object)?),
+            "LocalQueue" => kueue_translate::local_queue(&read(object)?),
+            "LimitRange" => {
+                let range: LimitRange = read(object)?;
+                self.limits.entry(range.metadata.namespace.clone()).or_default().push(range);
+                return Ok(());
+            }
+            "Workload" => {
+                let workload: Workload = read(object)?;
+                let key = format!("{}/{}", workload.metadata.namespace, workload.metadata.name);
+                self.workloads.insert(key.clone(), workload);
+                self.change_of(&key)
+            }
+            _ => return Ok(()),
+        };
+        self.engine.apply(change, self.now);
+        Ok(())
+    }
+
+    /// What a workload is like now.
+    pub(crate) fn change_of(&self, key: &str) -> Change {
+        let object = &self.workloads[key];
+        let limits = self.limits.get(&object.metadata.namespace).map(Summary::of).unwrap_or_default();
+        kueue_translate::workload(object, &Surroundings { resources: &self.rules, limits: &limits })
+    }
+
+    /// Writes what the engine decided, and tells it that it is done.
+    pub(crate) fn perform(&mut self, effects: &[Effect]) {
+        let mut written = Vec::new();
+        for effect in effects {
+            let (workload, edit): (_, &dyn Fn(&mut Workload)) = match effect {
+                Effect::Status { workload, status, .. } => {
+                    (workload, &|object| status_from_engine(status, &self.formatter, &mut object.status))
+                }
+                Effect::Deactivate(workload) => (workload, &|object| object.spec.active = Some(false)),
+                Effect::Event(_) => continue,
+            };
+            let key = workload.to_string();
+            if let Some(object) = self.workloads.get_mut(&key) {
+                edit(object);
+                written.push(key);
+            }
+        }
+        for key in written {
+            let change = self.change_of(&key);
+            self.engine.apply(change, self.now);
+        }
+    }
+}
+
+pub(crate) fn read<T: DeserializeOwned>(value: &Value) -> Result<T> {
+    serde_json::from_value(value.clone()).with_context(|| format!("reading {value}"))
+}
+
+fn namespace(object: &Value) -> Result<Change> {
+    let meta = &object["metadata"];
+    let name = meta["name"].as_str().context("a namespace has a name")?.into();
+    let labels = meta.get("labels").map(read).transpose()?.unwrap_or_default();
+    Ok(Change::Namespace { name, labels })
+}
