@@ -10,9 +10,10 @@ use kueue_core::amount::Amount;
 use kueue_core::gates::Gate;
 
 use crate::engine::Engine;
-use crate::id::{FlavorId, NodeId, PoolId, QueueId, ResourceId, WorkloadId};
+use crate::id::{FlavorId, Name, NodeId, PoolId, QueueId, ResourceId, WorkloadId};
 use crate::names::Names;
 use crate::queue::Rules;
+use crate::slice::Replaced;
 use crate::text;
 use crate::text::refusal::Refusal;
 use crate::workload::{Progress, Total};
@@ -97,6 +98,8 @@ pub(crate) struct Plan<'a> {
     pub(crate) progress: Option<&'a Progress>,
     /// Per pod set the flavors that an earlier attempt in the same cycle chose: no others are tried.
     pub(crate) pins: Option<&'a [Vec<(ResourceId, FlavorId)>]>,
+    /// The slice whose place the workload takes: only what it needs beyond that one counts.
+    pub(crate) replaced: Option<&'a Replaced>,
 }
 
 impl Engine {
@@ -122,7 +125,8 @@ impl Engine {
             }
             let pod_set = self.assign_pod_set(plan, index, total, &assignment.usage);
             let is_failed = !pod_set.requests.is_empty() && pod_set.flavors.is_empty();
-            assignment.add(pod_set, &mut self.names);
+            let name = &self.workloads[plan.workload].pod_sets[index].spec.name;
+            assignment.add(pod_set, name, plan.replaced, &mut self.names);
             if is_failed {
                 break;
             }
@@ -200,13 +204,14 @@ impl PodSetAssignment {
 }
 
 impl Assignment {
-    fn add(&mut self, pod_set: PodSetAssignment, names: &mut Names) {
+    fn add(&mut self, pod_set: PodSetAssignment, name: &Name, replaced: Option<&Replaced>, names: &mut Names) {
         let mut tried = Vec::with_capacity(pod_set.flavors.len());
         for (resource, choice) in &pod_set.flavors {
             self.borrowing = self.borrowing.max(choice.borrow);
             let pool = names.pool_id(choice.flavor, *resource);
             let amount = pod_set.requests.iter().find(|(known, _)| known == resource).map_or(0, |(_, amount)| *amount);
-            add_usage(&mut self.usage, pool, Amount::new(amount));
+            let held = replaced.and_then(|replaced| replaced.holding(name, *resource)).map_or(0, |(_, held)| held);
+            add_usage(&mut self.usage, pool, Amount::new(amount.saturating_sub(held)));
             tried.push((*resource, choice.tried));
         }
         self.progress.tried.push(tried);
@@ -259,11 +264,12 @@ impl Assignment {
         pools
     }
 
-    /// Requests per pool, without what is only counted per pod.
-    pub(crate) fn requests(&self, totals: &[Total], names: &mut Names) -> Vec<(PoolId, Amount)> {
+    /// Requests per pool, without what is only counted per pod. Where a slice is replaced, only those of the pods
+    /// that are new.
+    pub(crate) fn requests(&self, totals: &[Total], held: &[i32], names: &mut Names) -> Vec<(PoolId, Amount)> {
         let mut requests = Vec::new();
-        for (pod_set, total) in self.pod_sets.iter().zip(totals) {
-            for (resource, amount) in total.scaled_to(pod_set.count).requests {
+        for ((pod_set, total), held) in self.pod_sets.iter().zip(totals).zip(held) {
+            for (resource, amount) in total.scaled_to(pod_set.count.saturating_sub(*held)).requests {
                 let choice = pod_set.flavors.iter().find(|(known, _)| *known == resource);
                 if let Some((_, choice)) = choice.filter(|_| amount != 0) {
                     add_usage(&mut requests, names.pool_id(choice.flavor, resource), Amount::new(amount));

@@ -9,6 +9,7 @@ use kueue_core::amount::Amount;
 use kueue_core::selector::LabelSelector;
 use kueue_core::time::Time;
 
+use crate::effect::Key;
 use crate::id::Name;
 use crate::placement::{FlavorNodes, PodPlacement};
 use crate::status::Status;
@@ -318,6 +319,8 @@ pub struct WorkloadSpec {
     pub is_active: bool,
     /// Who holds back its admission.
     pub gated_by: Option<Name>,
+    /// The workload whose place it takes: an elastic job grew.
+    pub replaces: Option<Key>,
     /// How long it may run.
     pub max_execution_s: Option<i32>,
     /// Its pods.

@@ -53,6 +53,11 @@ pub enum Decision {
         /// For whom.
         preemptor: Key,
     },
+    /// A larger slice of its job took its place.
+    Replaced {
+        /// Which one.
+        by: Key,
+    },
     /// It must go, for another reason.
     Evicted(Reason),
     /// A step of its life cycle outside scheduling.

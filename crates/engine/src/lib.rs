@@ -19,6 +19,7 @@ mod preempt;
 mod queue;
 mod quota;
 mod settings;
+mod slice;
 mod status;
 #[cfg(test)]
 mod tests;

@@ -34,11 +34,14 @@ pub(crate) struct Demand {
 impl Engine {
     /// The workloads that have to go for the assignment; none when that is not allowed or does not help.
     pub(crate) fn targets_for(&mut self, plan: &Plan<'_>, assignment: &Assignment, totals: &[Total]) -> Vec<Target> {
+        let pod_sets = self.workloads[plan.workload].pod_sets.iter();
+        let held: Vec<i32> =
+            pod_sets.map(|pod_set| plan.replaced.map_or(0, |replaced| replaced.count(&pod_set.spec.name))).collect();
         let demand = Demand {
             preemptor: plan.workload,
             queue: plan.queue,
             node: plan.node,
-            requests: assignment.requests(totals, &mut self.names),
+            requests: assignment.requests(totals, &held, &mut self.names),
             pools: assignment.pools_to_preempt(&mut self.names),
         };
         self.targets(&demand)

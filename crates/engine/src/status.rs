@@ -150,6 +150,8 @@ pub struct Status {
     pub conditions: Vec<Condition>,
     /// What it holds.
     pub admission: Option<Arc<Admission>>,
+    /// The worker cluster it runs on.
+    pub cluster: Option<Name>,
     /// Its checks, by name.
     pub checks: Vec<CheckState>,
     /// Its backoff.

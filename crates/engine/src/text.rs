@@ -29,6 +29,7 @@ pub(crate) const LOCAL_QUEUE_STOPPED: &str = "LocalQueueStopped";
 pub(crate) const LOCAL_QUEUE_RESTARTED: &str = "LocalQueueRestarted";
 pub(crate) const CLUSTER_QUEUE_STOPPED: &str = "ClusterQueueStopped";
 pub(crate) const CLUSTER_QUEUE_RESTARTED: &str = "ClusterQueueRestarted";
+pub(crate) const WORKLOAD_SLICE_REPLACED: &str = "WorkloadSliceReplaced";
 pub(crate) const ADMISSION_GATED: &str = "AdmissionGated";
 pub(crate) const ADMISSION_GATE_CLEARED: &str = "AdmissionGateCleared";
 pub(crate) const MAXIMUM_EXECUTION_TIME_EXCEEDED: &str = "MaximumExecutionTimeExceeded";
@@ -259,6 +260,11 @@ pub(crate) fn preempted_workload(preemptor: &PreemptionParty<'_>, victim: &Preem
         victim.queue,
         priorities(preemptor, victim)
     )
+}
+
+pub(crate) fn slice_replaced(uid: &str, job_uid: &str) -> Name {
+    format!("Replaced to accommodate a workload (UID: {uid}, JobUID: {job_uid}) due to workload slice aggregation")
+        .into()
 }
 
 fn or_unknown(text: &str) -> &str {

@@ -9,7 +9,7 @@ use kueue_core::time::Time;
 
 use crate::change::{PodSetSpec, PriorityClass};
 use crate::effect::Key;
-use crate::id::{ClassId, LocalQueueId, Name, NamespaceId, PoolId, QueueId, ResourceId, WorkloadId};
+use crate::id::{ClassId, FlavorId, LocalQueueId, Name, NamespaceId, PoolId, QueueId, ResourceId, WorkloadId};
 use crate::settings::{RequeueOrder, Settings};
 use crate::status::{ConditionKind, Status, Verdict};
 use crate::text;
@@ -38,6 +38,8 @@ pub(crate) struct Workload {
     pub(crate) priority_class: Option<PriorityClass>,
     pub(crate) is_active: bool,
     pub(crate) gated_by: Option<Name>,
+    /// The slice whose place it takes.
+    pub(crate) replaces: Option<Key>,
     pub(crate) max_execution_s: Option<i32>,
     pub(crate) pod_sets: Arc<[PodSet]>,
     pub(crate) invalid: Option<Name>,
@@ -110,6 +112,14 @@ pub(crate) struct Claim {
     pub(crate) queue: QueueId,
     pub(crate) usage: Vec<(PoolId, Amount)>,
     pub(crate) rank: Rank,
+}
+
+/// What one pod set holds, without the pods that are done.
+#[derive(Clone, Debug)]
+pub(crate) struct Held {
+    pub(crate) pod_set: Name,
+    pub(crate) count: i32,
+    pub(crate) resources: Vec<(ResourceId, FlavorId, i64)>,
 }
 
 /// How far a scan of flavors came, to go on from there.

@@ -27,6 +27,7 @@ pub fn status_to_engine(status: &api::WorkloadStatus) -> engine::Status {
     engine::Status {
         conditions: status.conditions.iter().filter_map(condition_to_engine).collect(),
         admission: status.admission.as_ref().map(|admission| Arc::new(admission_to_engine(admission))),
+        cluster: status.cluster_name.as_deref().map(Into::into),
         checks: status.admission_checks.iter().map(check_to_engine).collect(),
         requeue: status
             .requeue_state
@@ -54,6 +55,7 @@ pub fn status_from_engine(decided: &engine::Status, formatter: &Formatter, statu
     conditions.extend(status.conditions.drain(..).filter(|condition| !is_known(condition)));
     status.conditions = conditions;
     status.admission = decided.admission.as_ref().map(|admission| admission_from_engine(admission, formatter));
+    status.cluster_name = decided.cluster.as_ref().map(ToString::to_string);
     status.admission_checks = decided
         .checks
         .iter()

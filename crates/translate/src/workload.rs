@@ -7,7 +7,7 @@ use kueue_api::kueue::names::{annotation, label};
 use kueue_api::kueue::v1beta2::{PodSet, PriorityClassKind, Workload};
 use kueue_api::limit_range::Summary;
 use kueue_core::resource::base_units;
-use kueue_engine::{Change, PodSetSpec, PriorityClass, WorkloadSpec};
+use kueue_engine::{Change, Key, PodSetSpec, PriorityClass, WorkloadSpec};
 use serde_json::{Value, json};
 
 use crate::placement::placement;
@@ -50,11 +50,18 @@ pub fn workload(object: &Workload, around: &Surroundings<'_>) -> Change {
             .get(annotation::ADMISSION_GATED_BY)
             .filter(|gate| !gate.is_empty())
             .map(|gate| gate.as_str().into()),
+        replaces: meta.annotations.get(annotation::WORKLOAD_SLICE_REPLACEMENT_FOR).and_then(|key| slice_key(key)),
         max_execution_s: spec.maximum_execution_time_seconds,
         pod_sets: spec.pod_sets.iter().zip(&pods).map(|(pod_set, pod)| pod_set_spec(pod_set, pod, around)).collect(),
         invalid: invalid(&pods, around.limits).map(Into::into),
         status: status_to_engine(&object.status),
     }))
+}
+
+/// The workload that a slice names as the one it replaces; text without a namespace names none.
+fn slice_key(text: &str) -> Option<Key> {
+    let (namespace, name) = text.split_once('/')?;
+    Some(Key { namespace: namespace.into(), name: name.into() })
 }
 
 fn priority_class(object: &Workload) -> Option<PriorityClass> {

@@ -5,9 +5,9 @@ use std::cmp::Reverse;
 use kueue_core::amount::Amount;
 
 use crate::engine::Engine;
-use crate::id::{PoolId, WorkloadId};
+use crate::id::{Name, PoolId, WorkloadId};
 use crate::status::ConditionKind;
-use crate::workload::{Claim, Rank};
+use crate::workload::{Claim, Held, Rank};
 
 impl Engine {
     /// Counts the quota that the workload holds, as its status says.
@@ -51,31 +51,39 @@ impl Engine {
         self.quotas.bump_generation(node);
     }
 
-    /// What the admission says, without the pods that are done.
+    /// What the admission says per pool.
     fn usage_of_admission(&mut self, id: WorkloadId) -> Vec<(PoolId, Amount)> {
-        let Self { workloads, names, settings, .. } = self;
-        let workload = &workloads[id];
-        let admission = workload.status.admission.as_ref().expect("who holds quota has an admission");
         let mut sums: Vec<(PoolId, Amount)> = Vec::new();
-        for assigned in &admission.pod_sets {
-            let pod_set = workload.pod_sets.iter().find(|pod_set| pod_set.spec.name == assigned.name);
-            let count = assigned.count.unwrap_or_else(|| pod_set.map_or(0, |pod_set| pod_set.spec.count));
-            let living = pod_set.map_or(0, |pod_set| workload.count_after_reclaim(pod_set, settings.gates));
-            for (resource, flavor) in &assigned.flavors {
-                let total = assigned.usage.iter().find(|(known, _)| known == resource).map_or(0, |(_, total)| *total);
-                let used =
-                    if living < count { (total / i64::from(count)).saturating_mul(i64::from(living)) } else { total };
-                let pool = {
-                    let flavor = names.flavor_id(flavor);
-                    let resource = names.resource_id(resource);
-                    names.pool_id(flavor, resource)
-                };
-                match sums.iter_mut().find(|(known, _)| *known == pool) {
-                    Some((_, sum)) => *sum = sum.plus(Amount::new(used)),
-                    None => sums.push((pool, Amount::new(used))),
-                }
+        for (resource, flavor, used) in self.held_by(id).into_iter().flat_map(|held| held.resources) {
+            let pool = self.names.pool_id(flavor, resource);
+            match sums.iter_mut().find(|(known, _)| *known == pool) {
+                Some((_, sum)) => *sum = sum.plus(Amount::new(used)),
+                None => sums.push((pool, Amount::new(used))),
             }
         }
         sums
+    }
+
+    /// What the admission says per pod set, without the pods that are done.
+    pub(crate) fn held_by(&mut self, id: WorkloadId) -> Vec<Held> {
+        let Self { workloads, names, settings, .. } = self;
+        let workload = &workloads[id];
+        let assigned = workload.status.admission.iter().flat_map(|admission| &admission.pod_sets);
+        assigned
+            .map(|assigned| {
+                let pod_set = workload.pod_sets.iter().find(|pod_set| pod_set.spec.name == assigned.name);
+                let count = assigned.count.unwrap_or_else(|| pod_set.map_or(0, |pod_set| pod_set.spec.count));
+                let living = pod_set.map_or(0, |pod_set| workload.count_after_reclaim(pod_set, settings.gates));
+                let used = |resource: &Name| {
+                    let total = assigned.usage.iter().find(|(known, _)| known == resource).map_or(0, |(_, sum)| *sum);
+                    if living < count { (total / i64::from(count)).saturating_mul(i64::from(living)) } else { total }
+                };
+                let resources = assigned
+                    .flavors
+                    .iter()
+                    .map(|(resource, flavor)| (names.resource_id(resource), names.flavor_id(flavor), used(resource)));
+                Held { pod_set: assigned.name.clone(), count: count.min(living), resources: resources.collect() }
+            })
+            .collect()
     }
 }

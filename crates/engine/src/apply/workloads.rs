@@ -23,12 +23,17 @@ pub(crate) struct Before {
     evicted: Option<Condition>,
     requeued: Option<Condition>,
     is_spec_changed: bool,
+    /// Pods were taken from it, and none were added.
+    is_scaled_down: bool,
 }
 
 impl Engine {
     pub(crate) fn on_workload(&mut self, mut spec: WorkloadSpec, now: Time) {
         if !self.settings.gates.enabled(Gate::AdmissionGatedBy) {
             spec.gated_by = None;
+        }
+        if !self.settings.gates.enabled(Gate::ElasticJobsViaWorkloadSlices) {
+            spec.replaces = None;
         }
         let key = Key { namespace: spec.namespace.clone(), name: spec.name.clone() };
         match self.workload_ids.get(&key) {
@@ -60,6 +65,7 @@ impl Engine {
             priority_class: spec.priority_class,
             is_active: spec.is_active,
             gated_by: spec.gated_by,
+            replaces: spec.replaces,
             max_execution_s: spec.max_execution_s,
             pod_sets,
             invalid: spec.invalid,
@@ -105,11 +111,13 @@ impl Engine {
             && workload.status == spec.status
             && workload.generation == spec.generation
             && workload.gated_by == spec.gated_by
+            && workload.replaces == spec.replaces
         {
             // What the engine decided comes back as it was written: nothing new.
             return;
         }
         before.is_spec_changed = !is_same_spec;
+        before.is_scaled_down = is_scaled_down(&workload.pod_sets, &pod_sets);
         let old_local_queue = std::mem::replace(&mut workload.local_queue, local_queue);
         workload.generation = spec.generation;
         workload.job_uid = spec.job_uid;
@@ -118,6 +126,7 @@ impl Engine {
         workload.priority_class = spec.priority_class;
         workload.is_active = spec.is_active;
         workload.gated_by = spec.gated_by;
+        workload.replaces = spec.replaces;
         workload.max_execution_s = spec.max_execution_s;
         workload.invalid = spec.invalid;
         workload.status = spec.status;
@@ -179,6 +188,7 @@ impl Engine {
             evicted: workload.status.condition(ConditionKind::Evicted).cloned(),
             requeued: workload.status.condition(ConditionKind::Requeued).cloned(),
             is_spec_changed: false,
+            is_scaled_down: false,
         }
     }
 
@@ -211,6 +221,7 @@ impl Engine {
             let frees_room = (before.stage == Stage::Admitted
                 && stage == Stage::Admitted
                 && before.reclaimable != workload.status.reclaimable)
+                || (before.is_scaled_down && self.settings.gates.enabled(Gate::ElasticJobsViaWorkloadSlices))
                 || priority_follows_class(workload, before);
             self.sync_claim(id);
             if frees_room {
@@ -280,6 +291,15 @@ impl Engine {
 
 fn workload_waits(workload: &Workload, now: Time) -> bool {
     workload.status.requeue_at().is_some_and(|at| at > now)
+}
+
+/// Whether a pod set has fewer pods than before, and none has more.
+fn is_scaled_down(old: &[PodSet], new: &[PodSet]) -> bool {
+    let has_fewer = |some: &[PodSet], others: &[PodSet]| {
+        let other = |name: &Name| others.iter().find(|pod_set| pod_set.spec.name == *name);
+        some.iter().any(|pod_set| other(&pod_set.spec.name).is_some_and(|other| pod_set.spec.count < other.spec.count))
+    };
+    has_fewer(new, old) && !has_fewer(old, new)
 }
 
 /// Whether the priority of a class changed, or the class; a priority written by hand wakes nobody.

@@ -6,8 +6,9 @@ use kueue_core::gates::Gate;
 use super::{Attempt, Choice, Obstacle, Outlook, Plan};
 use crate::change::{Fungibility, PreemptionPolicy};
 use crate::engine::Engine;
-use crate::id::{FlavorId, PoolId, ResourceId};
+use crate::id::{FlavorId, Name, PoolId, ResourceId};
 use crate::placement::Mismatch;
+use crate::slice::Replaced;
 use crate::text::refusal::Refusal;
 
 /// How good a flavor is.
@@ -63,7 +64,7 @@ impl Engine {
                 found.attempts.push(Attempt::refused(flavor, refusal));
                 continue;
             }
-            let (grade, choices) = self.try_flavor(plan, flavor, &wanted, assumed, &mut found);
+            let (grade, choices) = self.try_flavor(plan, pod_set, flavor, &wanted, assumed, &mut found);
             if is_fungible {
                 let may_stop = !tries_next(grade, plan.rules.fungibility);
                 if may_stop || is_preferred(grade, best, plan.rules.fungibility) {
@@ -108,6 +109,7 @@ impl Engine {
     fn try_flavor(
         &mut self,
         plan: &Plan<'_>,
+        pod_set: usize,
         flavor: FlavorId,
         wanted: &[(ResourceId, i64)],
         assumed: &[(PoolId, Amount)],
@@ -126,11 +128,19 @@ impl Engine {
         for (resource, amount) in wanted {
             let pool = self.names.pool_id(flavor, *resource);
             let already = assumed.iter().find(|(known, _)| *known == pool).map_or(Amount::ZERO, |(_, sum)| *sum);
-            let answer = self.ask_quota(plan, pool, already, Amount::new(*amount));
-            if let Some(refusal) = answer.refusal {
+            let name = &self.workloads[plan.workload].pod_sets[pod_set].spec.name;
+            let (missing, mismatch) = beyond_replaced(plan.replaced, name, *resource, flavor, *amount);
+            let answer = self.ask_quota(plan, pool, already, Amount::new(missing));
+            if mismatch.is_some() {
+                worst = Grade { outlook: Outlook::NoFit, borrow: u32::MAX };
+            }
+            let mismatch = mismatch.map(|refusal| (refusal, Obstacle::NoMatchingFlavor));
+            for (refusal, obstacle) in
+                mismatch.into_iter().chain(answer.refusal.map(|refusal| (refusal, answer.obstacle)))
+            {
                 found.refusals.push(refusal.clone());
                 attempt.refusals.push(refusal);
-                attempt.obstacle = attempt.obstacle.max(answer.obstacle);
+                attempt.obstacle = attempt.obstacle.max(obstacle);
             }
             attempt.borrow = attempt.borrow.max(answer.grade.borrow);
             if is_preferred(worst, answer.grade, plan.rules.fungibility) {
@@ -177,6 +187,21 @@ impl Engine {
         let preemption = &plan.rules.preemption;
         preemption.borrow_within_cohort.is_some()
             || (self.settings.fair_sharing.is_some() && preemption.reclaim_within_cohort != PreemptionPolicy::Never)
+    }
+}
+
+/// What a pod set needs beyond what the slice that it replaces holds, and whether that one has another flavor.
+fn beyond_replaced(
+    replaced: Option<&Replaced>,
+    pod_set: &Name,
+    resource: ResourceId,
+    flavor: FlavorId,
+    amount: i64,
+) -> (i64, Option<Refusal>) {
+    let Some(replaced) = replaced else { return (amount, None) };
+    match replaced.holding(pod_set, resource) {
+        Some((held_flavor, held)) if held_flavor == flavor => (amount.saturating_sub(held), None),
+        held => (amount, Some(Refusal::OtherFlavorHeld { flavor, held: held.map(|(held, _)| held) })),
     }
 }
 

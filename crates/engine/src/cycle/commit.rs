@@ -80,8 +80,13 @@ impl Engine {
             .collect();
         let rules = self.queues[entry.queue].rules.clone();
         let stamp = self.stamp(id, now);
+        // The job goes on where it runs.
+        let cluster = entry.replaces.and_then(|old| self.workloads[old].status.cluster.clone());
         let status = &mut self.workloads[id].status;
         let had_reservation = status.has_reservation();
+        if entry.replaces.is_some() {
+            status.cluster = cluster;
+        }
         status.reserve(admission, stamp);
         let has_all_checks =
             rules.checks_for(&flavors).all(|name| status.checks.iter().any(|check| check.name == *name));
@@ -99,6 +104,21 @@ impl Engine {
         if is_admitted {
             self.emit_event(id, false, text::ADMITTED, text::admitted_event(&queue, 0));
         }
+        if let Some(old) = entry.replaces {
+            self.finish_replaced(old, id, touched, now);
+        }
+    }
+
+    /// Ends a slice because a larger one has taken its place.
+    fn finish_replaced(&mut self, old: WorkloadId, new: WorkloadId, touched: &mut Touched, now: Time) {
+        self.touch(old, touched);
+        let by = &self.workloads[new];
+        let message = text::slice_replaced(&by.uid, by.job_uid.as_deref().unwrap_or_default());
+        let decision = Decision::Replaced { by: by.key.clone() };
+        let stamp = self.stamp(old, now);
+        self.workloads[old].status.finish(text::WORKLOAD_SLICE_REPLACED, message.clone(), stamp);
+        self.emit_status(old, decision);
+        self.emit_event(old, false, text::WORKLOAD_SLICE_REPLACED, message.to_string());
     }
 
     fn waited_s(&self, id: WorkloadId, now: Time) -> i64 {

@@ -29,6 +29,16 @@ pub(super) enum Outcome {
     Admitted,
 }
 
+/// How a workload could start.
+#[derive(Debug)]
+pub(super) struct Proposal {
+    pub(super) assignment: Assignment,
+    /// Who has to go first.
+    pub(super) targets: Vec<Target>,
+    /// Whose place it takes.
+    pub(super) replaces: Option<WorkloadId>,
+}
+
 /// A nominated workload.
 #[derive(Debug)]
 pub(super) struct Entry {
@@ -38,6 +48,8 @@ pub(super) struct Entry {
     pub(super) is_preemptor: bool,
     pub(super) assignment: Assignment,
     pub(super) targets: Vec<Target>,
+    /// The slice whose place it takes when it is admitted.
+    pub(super) replaces: Option<WorkloadId>,
     /// What is remembered of the scan of flavors for the next attempt.
     pub(super) progress: Option<Progress>,
     pub(super) outcome: Outcome,

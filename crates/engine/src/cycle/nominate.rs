@@ -3,7 +3,7 @@
 use kueue_core::gates::Gate;
 
 use super::Head;
-use super::entry::{Entry, Outcome, Refused, RequeueReason};
+use super::entry::{Entry, Outcome, Proposal, Refused, RequeueReason};
 use crate::assign::{Assignment, Mode, Plan};
 use crate::engine::Engine;
 use crate::id::{FlavorId, QueueId, ResourceId, WorkloadId};
@@ -33,7 +33,7 @@ impl Engine {
             refused.push(Refused { workload: id, requeue, reason: text::MISCONFIGURED, message });
             return;
         }
-        let (assignment, targets) = self.find_assignment(id, queue, None);
+        let Proposal { assignment, targets, replaces } = self.find_assignment(id, queue, None);
         entries.push(Entry {
             workload: id,
             queue,
@@ -42,6 +42,7 @@ impl Engine {
             progress: Some(assignment.progress.clone()),
             assignment,
             targets,
+            replaces,
             outcome: Outcome::Waiting,
             requeue: RequeueReason::Generic,
             reason: "",
@@ -55,30 +56,40 @@ impl Engine {
         id: WorkloadId,
         queue: QueueId,
         pins: Option<&[Vec<(ResourceId, FlavorId)>]>,
-    ) -> (Assignment, Vec<Target>) {
+    ) -> Proposal {
         let rules = self.queues[queue].rules.clone();
         let node = self.queues[queue].node;
         let progress = self.workloads[id].progress.take();
         let progress = progress.filter(|progress| pins.is_none() && !self.is_outdated(progress, node));
-        let plan = Plan { workload: id, queue, node, rules: &rules, progress: progress.as_deref(), pins };
+        let replaced = self.replaced_slice(id, queue);
+        let plan = Plan {
+            workload: id,
+            queue,
+            node,
+            rules: &rules,
+            progress: progress.as_deref(),
+            pins,
+            replaced: replaced.as_ref(),
+        };
+        let replaces = replaced.as_ref().map(|replaced| replaced.workload);
         let totals = self.workloads[id].totals(self.settings.gates);
         let full = self.assign(&plan, &totals);
         if full.mode == Mode::Fit {
-            return (full, Vec::new());
+            return Proposal { assignment: full, targets: Vec::new(), replaces };
         }
         if full.mode == Mode::Preempt {
             let targets = self.targets_for(&plan, &full, &totals);
             if !targets.is_empty() {
-                return (full, targets);
+                return Proposal { assignment: full, targets, replaces };
             }
         }
         if self.settings.gates.enabled(Gate::PartialAdmission)
             && self.workloads[id].can_start_with_fewer()
-            && let Some(partial) = self.find_partial(&plan, &totals)
+            && let Some((assignment, targets)) = self.find_partial(&plan, &totals)
         {
-            return partial;
+            return Proposal { assignment, targets, replaces };
         }
-        (full, Vec::new())
+        Proposal { assignment: full, targets: Vec::new(), replaces: None }
     }
 
     fn is_outdated(&self, progress: &Progress, node: crate::id::NodeId) -> bool {

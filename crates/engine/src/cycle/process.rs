@@ -6,51 +6,73 @@ use kueue_core::amount::Amount;
 use kueue_core::gates::Gate;
 
 use super::Recomputation;
-use super::entry::{Entry, Outcome, RequeueReason};
+use super::entry::{Entry, Outcome, Proposal, RequeueReason};
 use crate::assign::Mode;
 use crate::change::PreemptionPolicy;
 use crate::engine::Engine;
-use crate::id::{PoolId, WorkloadId};
-use crate::preempt::{Target, remove_claim};
+use crate::id::{NodeId, PoolId, WorkloadId};
+use crate::preempt::remove_claim;
 use crate::text;
+
+/// What was decided so far in this cycle, as far as later entries have to know it.
+#[derive(Debug, Default)]
+struct Leaving {
+    /// They make room: their quota is as good as free.
+    victims: BTreeSet<WorkloadId>,
+    /// Larger slices take their places, and their quota with them.
+    replaced: BTreeSet<WorkloadId>,
+    /// What is kept free for those that have to wait.
+    reserved: Vec<(NodeId, PoolId, Amount)>,
+}
+
+impl Leaving {
+    fn overlaps(&self, entry: &Entry) -> bool {
+        let mut wanted = entry.targets.iter().map(|target| target.workload).chain(entry.replaces);
+        wanted.any(|id| self.victims.contains(&id) || self.replaced.contains(&id))
+    }
+
+    fn all(&self) -> BTreeSet<WorkloadId> {
+        self.victims.union(&self.replaced).copied().collect()
+    }
+
+    fn add(&mut self, entry: &Entry) {
+        self.victims.extend(entry.targets.iter().map(|target| target.workload));
+        self.replaced.extend(entry.replaces);
+    }
+}
 
 impl Engine {
     /// Decides about all entries and returns the order in which that was done.
     pub(super) fn process_all(&mut self, entries: &mut [Entry]) -> Vec<usize> {
-        let mut victims = BTreeSet::new();
+        let mut leaving = Leaving::default();
         if self.settings.fair_sharing.is_none() {
             let order = self.classical_order(entries);
             for index in &order {
-                self.process(&mut entries[*index], &mut victims);
+                self.process(&mut entries[*index], &mut leaving);
             }
             return order;
         }
         let mut order = Vec::with_capacity(entries.len());
         for mut waiting in self.trees(entries) {
             while let Some(index) = self.next_by_share(entries, &mut waiting) {
-                self.process(&mut entries[index], &mut victims);
+                self.process(&mut entries[index], &mut leaving);
                 order.push(index);
             }
         }
         order
     }
 
-    fn process(&mut self, entry: &mut Entry, victims: &mut BTreeSet<WorkloadId>) {
-        let overlaps = |targets: &[Target], victims: &BTreeSet<WorkloadId>| {
-            targets.iter().any(|target| victims.contains(&target.workload))
-        };
+    fn process(&mut self, entry: &mut Entry, leaving: &mut Leaving) {
         let recomputes = self.settings.gates.enabled(Gate::RecomputeAssignmentUponPreemptionTargetsOverlap);
-        let is_reassigned = recomputes && overlaps(&entry.targets, victims);
+        let is_reassigned = recomputes && leaving.overlaps(entry);
         if is_reassigned {
-            self.reassign(entry, victims);
+            self.reassign(entry, leaving);
         }
-        let is_fitting = self.fits_without(entry, victims);
+        let is_fitting = self.fits(entry, leaving);
         if is_reassigned {
             let result = match entry.assignment.mode {
                 Mode::DeferredFit => Recomputation::DeferredFit,
-                _ if is_fitting && !entry.targets.is_empty() && !overlaps(&entry.targets, victims) => {
-                    Recomputation::NewTargets
-                }
+                _ if is_fitting && !entry.targets.is_empty() && !leaving.overlaps(entry) => Recomputation::NewTargets,
                 _ => Recomputation::Skipped,
             };
             self.last_cycle.count_recomputation(&self.queues[entry.queue].name, result);
@@ -64,7 +86,7 @@ impl Engine {
             Mode::Preempt if entry.targets.is_empty() => {
                 entry.requeue = RequeueReason::NoCandidates;
                 entry.reason = text::WAITING_FOR_QUOTA;
-                self.reserve_for_later(entry);
+                self.reserve_for_later(entry, leaving);
                 return;
             }
             Mode::DeferredFit => {
@@ -77,13 +99,13 @@ impl Engine {
             }
             Mode::Preempt | Mode::Fit => {}
         }
-        if overlaps(&entry.targets, victims) {
+        if leaving.overlaps(entry) {
             return self.skip(entry, text::OVERLAPPING_TARGETS);
         }
         if !is_fitting {
             return self.skip(entry, text::NO_LONGER_FITS);
         }
-        victims.extend(entry.targets.iter().map(|target| target.workload));
+        leaving.add(entry);
         self.take_usage(entry);
         if entry.assignment.mode == Mode::Preempt {
             entry.outcome = Outcome::Preempting;
@@ -109,19 +131,20 @@ impl Engine {
     }
 
     /// Looks again, as if the victims of earlier entries had left, at the flavors that were chosen before.
-    fn reassign(&mut self, entry: &mut Entry, victims: &BTreeSet<WorkloadId>) {
+    fn reassign(&mut self, entry: &mut Entry, leaving: &Leaving) {
         let mark = self.quotas.open_mark();
-        for victim in victims {
-            remove_claim(&mut self.quotas, &self.workloads, &self.queues, *victim);
+        self.departed = leaving.all();
+        for id in &self.departed {
+            remove_claim(&mut self.quotas, &self.workloads, &self.queues, *id);
         }
-        self.departed.clone_from(victims);
         let pins = entry.assignment.pins();
-        let (assignment, targets) = self.find_assignment(entry.workload, entry.queue, Some(&pins));
+        let Proposal { assignment, targets, replaces } = self.find_assignment(entry.workload, entry.queue, Some(&pins));
         self.departed.clear();
         self.quotas.close_mark(mark);
         entry.progress = Some(assignment.progress.clone());
         entry.assignment = assignment;
         entry.targets = targets;
+        entry.replaces = replaces;
         if entry.assignment.mode == Mode::Fit {
             entry.assignment.force_mode(Mode::DeferredFit);
         }
@@ -143,11 +166,35 @@ impl Engine {
     }
 
     /// Whether the entry fits when its own targets and all earlier victims have left.
-    fn fits_without(&mut self, entry: &Entry, victims: &BTreeSet<WorkloadId>) -> bool {
+    ///
+    /// With slices it is asked twice. As in Kueue, what a replaced slice held counts as free, so that a replacement
+    /// is not held up by quota that is kept for others; but what its successor took must not be given out again.
+    fn fits(&mut self, entry: &Entry, leaving: &Leaving) -> bool {
+        let mut left = leaving.all();
+        left.extend(entry.targets.iter().map(|target| target.workload).chain(entry.replaces));
+        if !self.fits_without(entry, &left, &[]) {
+            return false;
+        }
+        if entry.replaces.is_none() && leaving.replaced.is_empty() {
+            return true;
+        }
+        let targets = entry.targets.iter().map(|target| target.workload);
+        let left = leaving.victims.iter().copied().chain(targets).collect();
+        self.fits_without(entry, &left, &leaving.reserved)
+    }
+
+    fn fits_without(
+        &mut self,
+        entry: &Entry,
+        left: &BTreeSet<WorkloadId>,
+        reserved: &[(NodeId, PoolId, Amount)],
+    ) -> bool {
         let mark = self.quotas.open_mark();
-        let own = entry.targets.iter().map(|target| target.workload).filter(|target| !victims.contains(target));
-        for id in victims.iter().copied().chain(own) {
-            remove_claim(&mut self.quotas, &self.workloads, &self.queues, id);
+        for id in left {
+            remove_claim(&mut self.quotas, &self.workloads, &self.queues, *id);
+        }
+        for (node, pool, amount) in reserved {
+            self.quotas.remove_usage(*node, *pool, *amount);
         }
         let usage = self.net_usage(entry);
         let is_fitting = usage.iter().all(|(pool, amount)| self.quotas.available(entry.node, *pool) >= *amount);
@@ -156,7 +203,7 @@ impl Engine {
     }
 
     /// Keeps what is free for a workload that has to wait for quota which its queue cannot always reclaim.
-    fn reserve_for_later(&mut self, entry: &Entry) {
+    fn reserve_for_later(&mut self, entry: &Entry, leaving: &mut Leaving) {
         let can_always_reclaim =
             self.queues[entry.queue].rules.preemption.reclaim_within_cohort == PreemptionPolicy::Any;
         let is_preferred = entry.is_preemptor && self.settings.gates.enabled(Gate::PrioritizePreemptorWorkloads);
@@ -173,6 +220,9 @@ impl Engine {
                 (false, _) => amount.min(nominal.minus(usage)).max(Amount::ZERO),
             };
             self.quotas.add_usage(entry.node, pool, reserved);
+            if reserved > Amount::ZERO {
+                leaving.reserved.push((entry.node, pool, reserved));
+            }
         }
     }
 }

@@ -38,6 +38,11 @@ impl Status {
         is_changed | self.sync_admitted(stamp)
     }
 
+    /// It is over.
+    pub(crate) fn finish(&mut self, reason: &'static str, message: Name, stamp: Stamp) {
+        self.set(condition(ConditionKind::Finished, Verdict::True, reason, message, stamp));
+    }
+
     /// Makes the condition Admitted say what follows from reservation and checks.
     pub(crate) fn sync_admitted(&mut self, stamp: Stamp) -> bool {
         let has_reservation = self.has_reservation();

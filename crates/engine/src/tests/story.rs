@@ -3,7 +3,8 @@
 //! ```text
 //! queue NAME [cohort=C] cpu=N [borrow=N] [lend=N] [within=lower] [reclaim=any] [strict]
 //! cohort NAME [parent=P]
-//! job NAME [queue=a] cpu=N [prio=N] [count=N] [min=N]
+//! job NAME [queue=a] cpu=N [prio=N] [count=N] [min=N] [replaces=JOB]
+//! scale JOB count=N | delete JOB
 //! cycle | flush | advance S | finish JOB | stopped JOB | fair (first line)
 //! ```
 
@@ -80,6 +81,13 @@ impl Stage {
                 self.settle();
             }
             "finish" => self.finish(&name),
+            "scale" => {
+                let job = self.jobs.get_mut(&name).unwrap();
+                job.pod_sets[0].count = options["count"].parse().unwrap();
+                let spec = job.clone();
+                self.apply(Change::Workload(Box::new(spec)));
+            }
+            "delete" => self.apply(Change::WorkloadGone { namespace: "ns".into(), name: name.as_str().into() }),
             "stopped" => self.apply(Change::JobStopped { namespace: "ns".into(), name: name.as_str().into() }),
             other => panic!("no such line: {other}"),
         }
@@ -174,6 +182,7 @@ impl Stage {
             priority_class: None,
             is_active: true,
             gated_by: None,
+            replaces: options.get("replaces").map(|old| Key { namespace: "ns".into(), name: (*old).into() }),
             max_execution_s: None,
             pod_sets: vec![pod_set],
             invalid: None,

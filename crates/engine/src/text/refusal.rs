@@ -19,6 +19,8 @@ pub(crate) enum Refusal {
     Taint { taint: Name, flavor: FlavorId },
     /// The pods select other nodes.
     Affinity(FlavorId),
+    /// The slice that is replaced has another flavor.
+    OtherFlavorHeld { flavor: FlavorId, held: Option<FlavorId> },
     /// More than could ever be had.
     ExceedsCapacity { pool: PoolId, assumed: Amount, request: Amount, capacity: Amount },
     /// More than is free now.
@@ -39,6 +41,11 @@ impl Refusal {
             Self::NoSuchFlavor(flavor) => format!("flavor {} not found", names.flavor(*flavor)),
             Self::Taint { taint, flavor } => format!("untolerated taint {taint} in flavor {}", names.flavor(*flavor)),
             Self::Affinity(flavor) => format!("flavor {} doesn't match node affinity", names.flavor(*flavor)),
+            Self::OtherFlavorHeld { flavor, held } => format!(
+                "could not assign {} flavor since the original workload is assigned: {}",
+                names.flavor(*flavor),
+                held.map_or("", |held| names.flavor(held))
+            ),
             Self::ExceedsCapacity { pool, assumed, request, capacity } => {
                 let (flavor, resource) = names.pool(*pool);
                 format!(

@@ -1,5 +1,7 @@
 //! The steps: what users, jobs, check controllers and the clock do.
 
+use std::collections::BTreeMap;
+
 use anyhow::{Context, Result, bail};
 use kueue_api::kueue::names::{annotation, condition};
 use kueue_api::kueue::v1beta2::{CheckState, Workload};
@@ -45,6 +47,14 @@ impl World {
             "ungate" => self.each(&names, shown, |object, _| {
                 object.metadata.annotations.remove(annotation::ADMISSION_GATED_BY);
             }),
+            "scaleDown" => {
+                let counts: BTreeMap<String, i32> = read(&step["counts"])?;
+                self.each(&names, shown, |object, _| {
+                    for pod_set in &mut object.spec.pod_sets {
+                        pod_set.count = counts.get(&pod_set.name).copied().unwrap_or(pod_set.count);
+                    }
+                });
+            }
             "reclaim" => {
                 let pods: Vec<_> = read(&step["reclaimablePods"])?;
                 self.each(&names, shown, |object, _| object.status.reclaimable_pods = pods.clone());
