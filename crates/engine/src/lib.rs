@@ -37,7 +37,7 @@ pub use placement::{
 };
 pub use settings::{FairSharing, FairStrategy, RequeueOrder, Settings, WakePolicy};
 pub use status::{
-    Admission, CheckProgress, CheckState, Condition, ConditionKind, EvictionCount, PodSetAdmission, Reason, Requeue,
-    Status, Verdict,
+    Admission, CheckProgress, CheckState, Condition, ConditionKind, EvictionCount, PodSetAdmission, PodSetRequests,
+    Reason, Requeue, Status, Verdict,
 };
 pub use view::PendingView;

@@ -123,6 +123,15 @@ pub struct PodSetAdmission {
     pub usage: Vec<(Name, i64)>,
 }
 
+/// What one pod set asks for.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct PodSetRequests {
+    /// The pod set.
+    pub name: Name,
+    /// What all pods need together, by resource name: milli-units of cpu, units of everything else.
+    pub requests: Vec<(Name, i64)>,
+}
+
 /// When and how often an evicted workload is queued again.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Requeue {
@@ -152,6 +161,8 @@ pub struct Status {
     pub admission: Option<Arc<Admission>>,
     /// The worker cluster it runs on.
     pub cluster: Option<Name>,
+    /// What it waits for, in the order of its pod sets; nothing while it holds quota.
+    pub requests: Arc<[PodSetRequests]>,
     /// Its checks, by name.
     pub checks: Vec<CheckState>,
     /// Its backoff.

@@ -237,3 +237,31 @@ fn the_same_changes_give_the_same_effects() {
          cycle";
     assert_eq!(play(story), play(story));
 }
+
+#[test]
+fn a_workload_shows_what_it_asks_for_while_it_waits() {
+    check(
+        "queue a cpu=10
+         job first cpu=8
+         job second cpu=2 count=3
+         cycle
+         cycle
+         asks second
+         finish first
+         flush
+         cycle
+         asks second",
+        &expect![[r#"
+            cycle
+              first QuotaReserved Quota reserved in ClusterQueue a, wait time since queued was 0s
+              first Admitted Admitted by ClusterQueue a, wait time since reservation was 0s
+            cycle
+              second WaitingForQuota couldn't assign flavors to pod set main: insufficient unused quota for cpu in flavor f, 4 more needed
+              second asks for [main [("cpu", 6000)]]
+            cycle
+              second QuotaReserved Quota reserved in ClusterQueue a, wait time since queued was 0s
+              second Admitted Admitted by ClusterQueue a, wait time since reservation was 0s
+              second asks for []
+        "#]],
+    );
+}

@@ -28,6 +28,7 @@ pub fn status_to_engine(status: &api::WorkloadStatus) -> engine::Status {
         conditions: status.conditions.iter().filter_map(condition_to_engine).collect(),
         admission: status.admission.as_ref().map(|admission| Arc::new(admission_to_engine(admission))),
         cluster: status.cluster_name.as_deref().map(Into::into),
+        requests: status.resource_requests.iter().map(requests_to_engine).collect(),
         checks: status.admission_checks.iter().map(check_to_engine).collect(),
         requeue: status
             .requeue_state
@@ -56,6 +57,8 @@ pub fn status_from_engine(decided: &engine::Status, formatter: &Formatter, statu
     status.conditions = conditions;
     status.admission = decided.admission.as_ref().map(|admission| admission_from_engine(admission, formatter));
     status.cluster_name = decided.cluster.as_ref().map(ToString::to_string);
+    status.resource_requests =
+        decided.requests.iter().map(|pod_set| requests_from_engine(pod_set, formatter)).collect();
     status.admission_checks = decided
         .checks
         .iter()
@@ -142,6 +145,20 @@ fn admission_from_engine(admission: &engine::Admission, formatter: &Formatter) -
         ..api::PodSetAssignment::default()
     });
     api::Admission { cluster_queue: admission.queue.to_string(), pod_set_assignments: assignments.collect() }
+}
+
+fn requests_to_engine(pod_set: &api::PodSetRequest) -> engine::PodSetRequests {
+    let units = |(resource, quantity): (&String, _)| (resource.as_str().into(), base_units(resource, quantity));
+    engine::PodSetRequests {
+        name: pod_set.name.as_str().into(),
+        requests: pod_set.resources.iter().map(units).collect(),
+    }
+}
+
+fn requests_from_engine(pod_set: &engine::PodSetRequests, formatter: &Formatter) -> api::PodSetRequest {
+    let quantities =
+        pod_set.requests.iter().map(|(resource, amount)| (resource.to_string(), formatter.quantity(resource, *amount)));
+    api::PodSetRequest { name: pod_set.name.to_string(), resources: quantities.collect() }
 }
 
 fn check_to_engine(check: &api::AdmissionCheckState) -> engine::CheckState {

@@ -15,7 +15,7 @@ use crate::id::{FlavorId, Name, NodeId, WorkloadId};
 use crate::pending::Preemptor;
 use crate::preempt::Target;
 use crate::status::eviction::Eviction;
-use crate::status::{Admission, ConditionKind, PodSetAdmission, Reason};
+use crate::status::{Admission, ConditionKind, PodSetAdmission, PodSetRequests, Reason};
 use crate::text::{self, PreemptionParty};
 use crate::workload::{Place, Progress};
 
@@ -220,13 +220,31 @@ impl Engine {
         self.touch(id, touched);
         let reason = self.granular(if reason.is_empty() { text::PENDING_EVALUATION } else { reason }, text::PENDING);
         let stamp = self.stamp(id, now);
-        let is_changed = self.workloads[id].status.unreserve(reason, message.as_str().into(), stamp);
+        let requests = self.shown_requests(id);
+        let status = &mut self.workloads[id].status;
+        let mut is_changed = status.unreserve(reason, message.as_str().into(), stamp);
+        if status.requests[..] != requests {
+            status.requests = requests.into();
+            is_changed = true;
+        }
         if is_changed {
             self.emit_status(id, Decision::Waiting);
         } else {
             touched.remove(&self.workloads[id].key);
         }
         self.emit_event(id, true, reason, message);
+    }
+
+    fn shown_requests(&self, id: WorkloadId) -> Vec<PodSetRequests> {
+        let workload = &self.workloads[id];
+        let totals = workload.totals(self.settings.gates);
+        let shown = workload.pod_sets.iter().zip(totals).map(|(pod_set, total)| {
+            let named = total.requests.iter().map(|(resource, sum)| (self.names.resource(*resource).clone(), *sum));
+            let mut requests: Vec<(Name, i64)> = named.collect();
+            requests.sort();
+            PodSetRequests { name: pod_set.spec.name.clone(), requests }
+        });
+        shown.collect()
     }
 
     /// Gives a workload back to its queue: in line, or aside until something changes.

@@ -22,6 +22,7 @@ impl Status {
     pub(crate) fn reserve(&mut self, admission: Arc<Admission>, stamp: Stamp) {
         let message = text::quota_reserved(&admission.queue);
         self.admission = Some(admission);
+        self.requests = Arc::default();
         self.set(condition(ConditionKind::QuotaReserved, Verdict::True, text::QUOTA_RESERVED, message, stamp));
         for kind in [ConditionKind::Evicted, ConditionKind::Preempted, ConditionKind::BlockedOnPreemptionGates] {
             if let Some(old) = self.condition(kind).filter(|old| old.verdict == Verdict::True) {

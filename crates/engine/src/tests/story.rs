@@ -5,7 +5,7 @@
 //! cohort NAME [parent=P]
 //! job NAME [queue=a] cpu=N [prio=N] [count=N] [min=N] [replaces=JOB]
 //! scale JOB count=N | delete JOB
-//! cycle | flush | advance S | finish JOB | stopped JOB | fair (first line)
+//! cycle | flush | advance S | finish JOB | stopped JOB | asks JOB | fair (first line)
 //! ```
 
 use std::collections::BTreeMap;
@@ -89,6 +89,11 @@ impl Stage {
             }
             "delete" => self.apply(Change::WorkloadGone { namespace: "ns".into(), name: name.as_str().into() }),
             "stopped" => self.apply(Change::JobStopped { namespace: "ns".into(), name: name.as_str().into() }),
+            "asks" => {
+                let requests = self.jobs[&name].status.requests.iter();
+                let told: Vec<String> = requests.map(|of| format!("{} {:?}", of.name, of.requests)).collect();
+                self.told += &format!("  {name} asks for [{}]\n", told.join("; "));
+            }
             other => panic!("no such line: {other}"),
         }
     }
