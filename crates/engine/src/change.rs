@@ -70,7 +70,7 @@ pub enum Change {
 }
 
 /// A ResourceFlavor.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct FlavorSpec {
     /// Its name.
     pub name: Name,
@@ -79,7 +79,7 @@ pub struct FlavorSpec {
 }
 
 /// A Cohort object.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct CohortSpec {
     /// Its name.
     pub name: Name,
@@ -94,7 +94,7 @@ pub struct CohortSpec {
 }
 
 /// Resources that are always given the same flavor.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct ResourceGroupSpec {
     /// The resources.
     pub resources: Vec<Name>,
@@ -103,7 +103,7 @@ pub struct ResourceGroupSpec {
 }
 
 /// Quota in one flavor.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct FlavorQuotaSpec {
     /// The flavor.
     pub flavor: Name,
@@ -112,7 +112,7 @@ pub struct FlavorQuotaSpec {
 }
 
 /// Quota of one resource in one flavor.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct QuotaSpec {
     /// The resource.
     pub resource: Name,
@@ -196,7 +196,7 @@ impl Default for Fungibility {
 }
 
 /// An admission check of a ClusterQueue.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct QueueCheckSpec {
     /// The AdmissionCheck.
     pub name: Name,
@@ -245,7 +245,7 @@ pub struct LocalQueueSpec {
 }
 
 /// An AdmissionCheck.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct CheckSpec {
     /// Its name.
     pub name: Name,
@@ -256,13 +256,14 @@ pub struct CheckSpec {
 }
 
 /// Who decides a check, as far as it matters to a queue.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum CheckController {
     /// Kueue's ProvisioningRequest controller.
     Provisioning,
     /// Kueue's MultiKueue controller.
     MultiKueue,
     /// Anybody else.
+    #[default]
     Other,
 }
 
@@ -276,7 +277,7 @@ pub enum PriorityClass {
 }
 
 /// One pod set of a workload.
-#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
 pub struct PodSetSpec {
     /// Its name.
     pub name: Name,

@@ -57,4 +57,18 @@ impl Classes {
     pub(crate) fn pod_sets(&self, id: ClassId) -> &Arc<[PodSet]> {
         &self.classes[id].0.pod_sets
     }
+
+    /// Panics unless each class has as many members as are counted, and no class is left over.
+    pub(crate) fn check_invariants(&self, members: &FxHashMap<ClassId, usize>) {
+        for id in self.classes.ids() {
+            let (likeness, count) = &self.classes[id];
+            assert_eq!(members.get(&id), Some(count), "a class knows who belongs to it");
+            assert_eq!(self.ids.get(likeness), Some(&id), "a class is found by what its members have in common");
+        }
+        assert_eq!(self.ids.len(), self.classes.ids().count(), "nobody is in a class that is gone");
+    }
+
+    pub(crate) fn likeness(&self, id: ClassId) -> &Likeness {
+        &self.classes[id].0
+    }
 }

@@ -39,8 +39,8 @@ pub struct Engine {
     pub(crate) workloads: Slab<WorkloadId, Workload>,
     pub(crate) workload_ids: FxHashMap<Key, WorkloadId>,
     pub(crate) classes: Classes,
-    /// Workloads that hold quota in a ClusterQueue that does not exist.
-    pub(crate) strays: BTreeMap<Name, BTreeSet<WorkloadId>>,
+    /// Workloads that hold quota in a ClusterQueue that does not exist, and its name.
+    pub(crate) strays: BTreeMap<WorkloadId, Name>,
     /// ClusterQueues with somebody to look at.
     pub(crate) ready: BTreeSet<QueueId>,
     pub(crate) scopes: BTreeSet<Scope>,

@@ -11,6 +11,7 @@ mod cycle;
 mod effect;
 mod engine;
 mod id;
+mod invariants;
 mod lifecycle;
 mod names;
 mod pending;

@@ -101,7 +101,9 @@ impl Engine {
             .filter(|check| check.progress == CheckProgress::Retry)
             .filter_map(|check| Some(check.since + Duration::from_seconds(i64::from(check.requeue_after_s?))))
             .max()?;
-        (at > now && status.requeue_at().is_none_or(|noted| noted < at)).then_some(at)
+        // One that is switched off has no turn to wait for; its backoff would be forgotten again at once.
+        let is_noted = status.requeue_at().is_some_and(|noted| noted >= at);
+        (at > now && !is_noted && self.workloads[id].is_active).then_some(at)
     }
 
     fn step_active(&mut self, id: WorkloadId, now: Time) -> Option<Step> {
@@ -132,7 +134,8 @@ impl Engine {
             return None;
         }
         match &*requeued.reason {
-            text::DEACTIVATED => Some(self.change_status(id, now, |status, stamp| {
+            // With its cause, too: in Kueue one that was switched off by a limit stays stuck when it is switched on.
+            reason if reason.starts_with(text::DEACTIVATED) => Some(self.change_status(id, now, |status, stamp| {
                 status.set_requeued(Verdict::True, text::REACTIVATED, text::WORKLOAD_REACTIVATED, stamp)
             })),
             text::PODS_READY_TIMEOUT | text::ADMISSION_CHECK => Some(self.change_status(id, now, |status, stamp| {
@@ -146,7 +149,10 @@ impl Engine {
     fn step_inactive(&mut self, id: WorkloadId, now: Time) -> Option<Step> {
         let status = &self.workloads[id].status;
         if status.is_evicted() {
-            status.requeue.as_ref()?;
+            // Kueue forgets the target here; who is switched on again would be switched off at once.
+            if status.requeue.is_none() && status.condition(ConditionKind::DeactivationTarget).is_none() {
+                return None;
+            }
             return Some(self.change_status(id, now, |status, _| {
                 status.remove(ConditionKind::DeactivationTarget);
                 status.requeue = None;

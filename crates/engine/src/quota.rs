@@ -124,21 +124,47 @@ impl Quotas {
         self.open_marks -= 1;
     }
 
+    /// Panics when anything kept differs from what follows from the quotas and usages told.
     pub(crate) fn check_invariants(&self) {
         assert!(self.log.is_empty() && self.open_marks == 0, "no simulation is open");
         for id in self.nodes.ids() {
             let node = &self.nodes[id];
-            let is_sorted = node.cells.is_sorted_by(|a, b| a.pool < b.pool);
-            assert!(is_sorted, "the cells of {} are sorted", node.name);
-            if node.is_in_cycle || node.queue.is_some() {
-                continue;
+            let name = &node.name;
+            assert!(node.cells.is_sorted_by(|a, b| a.pool < b.pool), "the cells of {name} are sorted");
+            let below: Vec<NodeId> = node.child_cohorts.iter().chain(&node.child_queues).copied().collect();
+            assert!(below.iter().all(|child| self.nodes[*child].parent == Some(id)), "children know {name}");
+            if let Some(parent) = node.parent.map(|parent| &self.nodes[parent]) {
+                let siblings = if node.queue.is_some() { &parent.child_queues } else { &parent.child_cohorts };
+                assert!(siblings.contains(&id), "the parent of {name} knows it");
+                assert!(node.is_in_cycle || !parent.is_in_cycle, "{name} is below a cycle");
             }
-            for cell in &node.cells {
-                let below = node.child_cohorts.iter().chain(&node.child_queues);
-                let used =
-                    below.fold(Amount::ZERO, |sum, child| sum.plus(self.cell(*child, cell.pool).used_in_parent()));
-                assert_eq!(cell.usage, used, "{} uses what its children take from it", node.name);
+            if node.queue.is_none() {
+                assert_eq!(self.cohort(name), Some(id), "{name} is found by its name");
+                assert!(node.is_explicit || !below.is_empty(), "somebody needs {name}");
             }
+            let is_in_cycle = self.find_top(id).is_err();
+            assert_eq!(node.is_in_cycle, is_in_cycle, "{name} knows whether it is in a cycle");
+            if !is_in_cycle {
+                self.check_cells(id, &below);
+            }
+        }
+    }
+
+    fn check_cells(&self, id: NodeId, below: &[NodeId]) {
+        let node = &self.nodes[id];
+        assert_eq!(node.height, self.height_of(id), "{} is as high as it is", node.name);
+        let sums = self.sum_cells(id, below);
+        for want in &sums {
+            let cell = self.cell(id, want.pool);
+            assert_eq!(
+                (cell.usage, cell.subtree, cell.quota, cell.is_named),
+                (want.usage, want.subtree, want.quota, want.is_named),
+                "{} has and uses what it and its children do",
+                node.name
+            );
+        }
+        for cell in node.cells.iter().filter(|cell| cell.usage != Amount::ZERO || cell.is_named) {
+            assert!(sums.iter().any(|want| want.pool == cell.pool), "{} has no more than that", node.name);
         }
     }
 

@@ -213,12 +213,13 @@ impl Status {
     pub(crate) fn stage(&self) -> Stage {
         if self.is_true(ConditionKind::Finished) {
             Stage::Finished
+        } else if !self.has_reservation() {
+            // Whoever is said to be admitted without quota is not.
+            Stage::Pending
         } else if self.is_true(ConditionKind::Admitted) {
             Stage::Admitted
-        } else if self.has_reservation() {
-            Stage::Reserved
         } else {
-            Stage::Pending
+            Stage::Reserved
         }
     }
 

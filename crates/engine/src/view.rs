@@ -5,9 +5,8 @@ use kueue_core::amount::Amount;
 use crate::cycle::CycleSummary;
 use crate::effect::Key;
 use crate::engine::Engine;
-use crate::id::{Name, QueueId};
+use crate::id::Name;
 use crate::status::Status;
-use crate::workload::Place;
 
 /// A ClusterQueue's waiting workloads.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -86,50 +85,5 @@ impl Engine {
             return 0;
         }
         self.quotas.share(node, |pool| self.names.resource_of(pool)).rounded()
-    }
-
-    /// Panics when the state contradicts itself. For tests: it looks at everything.
-    pub fn check_invariants(&self) {
-        self.quotas.check_invariants();
-        for id in self.queues.ids() {
-            self.check_queue(id);
-        }
-        for id in self.workloads.ids() {
-            let workload = &self.workloads[id];
-            assert!(workload.claim.is_none() || workload.holds_quota(), "{} holds quota without right", workload.key);
-            assert!(
-                workload.place == Place::Nowhere || workload.is_admissible(),
-                "{} is queued and must not be",
-                workload.key
-            );
-            assert!(!matches!(workload.place, Place::InFlight(_)), "{} is lost in a cycle", workload.key);
-        }
-    }
-
-    fn check_queue(&self, id: QueueId) {
-        let queue = &self.queues[id];
-        queue.pending.check_invariants();
-        assert_eq!(
-            self.ready.contains(&id),
-            queue.pending.has_awake(),
-            "{} is ready when somebody is awake",
-            queue.name
-        );
-        let mut usage: std::collections::BTreeMap<_, Amount> = std::collections::BTreeMap::new();
-        for rank in &queue.reserving {
-            let claim = self.workloads[rank.id].claim.as_ref().expect("who reserves has a claim");
-            assert_eq!((claim.queue, &claim.rank), (id, rank), "a claim knows its queue");
-            for (pool, amount) in &claim.usage {
-                let sum = usage.entry(*pool).or_default();
-                *sum = sum.plus(*amount);
-            }
-        }
-        usage.retain(|_, amount| *amount != Amount::ZERO);
-        assert_eq!(
-            self.quotas.usages(queue.node).collect::<std::collections::BTreeMap<_, _>>(),
-            usage,
-            "{}",
-            queue.name
-        );
     }
 }

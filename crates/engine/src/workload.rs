@@ -191,7 +191,7 @@ impl Workload {
         }
         let done =
             self.status.reclaimable.iter().find(|(name, _)| *name == pod_set.spec.name).map_or(0, |(_, done)| *done);
-        count - done.min(count)
+        count - done.clamp(0, count)
     }
 
     /// What it asks for, per pod set.

@@ -5,7 +5,7 @@ use std::cmp::Reverse;
 use kueue_core::amount::Amount;
 
 use crate::engine::Engine;
-use crate::id::{Name, PoolId, WorkloadId};
+use crate::id::{Name, PoolId, QueueId, WorkloadId};
 use crate::status::ConditionKind;
 use crate::workload::{Claim, Held, Rank};
 
@@ -19,7 +19,7 @@ impl Engine {
         }
         let admission = workload.status.admission.clone().expect("who holds quota has an admission");
         let Some(queue) = self.queue_ids.get(&admission.queue).copied() else {
-            self.strays.entry(admission.queue.clone()).or_default().insert(id);
+            self.strays.insert(id, admission.queue.clone());
             return;
         };
         let usage = self.usage_of_admission(id);
@@ -33,22 +33,42 @@ impl Engine {
             id,
         };
         let node = self.queues[queue].node;
+        let mut is_exact = true;
         for (pool, amount) in &usage {
-            self.quotas.add_usage(node, *pool, *amount);
+            is_exact &= self.quotas.add_usage(node, *pool, *amount);
         }
         self.queues[queue].reserving.insert(rank.clone());
         self.workloads[id].claim = Some(Claim { queue, usage, rank });
+        if !is_exact {
+            self.recount(queue);
+        }
     }
 
     pub(crate) fn drop_claim(&mut self, id: WorkloadId) {
+        self.strays.remove(&id);
         let Some(claim) = self.workloads[id].claim.take() else { return };
         let queue = &mut self.queues[claim.queue];
         queue.reserving.remove(&claim.rank);
         let node = queue.node;
+        let mut is_exact = true;
         for (pool, amount) in &claim.usage {
-            self.quotas.remove_usage(node, *pool, *amount);
+            is_exact &= self.quotas.remove_usage(node, *pool, *amount);
         }
         self.quotas.bump_generation(node);
+        if !is_exact {
+            self.recount(claim.queue);
+        }
+    }
+
+    /// Sums up again who holds what: a sum that once was beyond all numbers tells nothing about what is left of it.
+    fn recount(&mut self, queue: QueueId) {
+        let mut usage: Vec<(PoolId, Amount)> = Vec::new();
+        for rank in &self.queues[queue].reserving {
+            for (pool, amount) in self.workloads[rank.id].claim.iter().flat_map(|claim| &claim.usage) {
+                add(&mut usage, *pool, *amount);
+            }
+        }
+        self.quotas.set_usages(self.queues[queue].node, &usage);
     }
 
     /// What the admission says per pool.
@@ -56,10 +76,7 @@ impl Engine {
         let mut sums: Vec<(PoolId, Amount)> = Vec::new();
         for (resource, flavor, used) in self.held_by(id).into_iter().flat_map(|held| held.resources) {
             let pool = self.names.pool_id(flavor, resource);
-            match sums.iter_mut().find(|(known, _)| *known == pool) {
-                Some((_, sum)) => *sum = sum.plus(Amount::new(used)),
-                None => sums.push((pool, Amount::new(used))),
-            }
+            add(&mut sums, pool, Amount::new(used));
         }
         sums
     }
@@ -76,6 +93,8 @@ impl Engine {
                 let living = pod_set.map_or(0, |pod_set| workload.count_after_reclaim(pod_set, settings.gates));
                 let used = |resource: &Name| {
                     let total = assigned.usage.iter().find(|(known, _)| known == resource).map_or(0, |(_, sum)| *sum);
+                    // Somebody who claims less than nothing must not make room for others.
+                    let total = total.max(0);
                     if living < count { (total / i64::from(count)).saturating_mul(i64::from(living)) } else { total }
                 };
                 let resources = assigned
@@ -85,5 +104,12 @@ impl Engine {
                 Held { pod_set: assigned.name.clone(), count: count.min(living), resources: resources.collect() }
             })
             .collect()
+    }
+}
+
+fn add(sums: &mut Vec<(PoolId, Amount)>, pool: PoolId, amount: Amount) {
+    match sums.iter_mut().find(|(known, _)| *known == pool) {
+        Some((_, sum)) => *sum = sum.plus(amount),
+        None => sums.push((pool, amount)),
     }
 }

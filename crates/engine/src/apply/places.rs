@@ -38,7 +38,8 @@ impl Engine {
                 let is_awake = self.queues[seat.queue].pending.is_awake(seat);
                 (is_awake, !is_awake)
             }
-            Place::Held(_) => (false, true),
+            // Who was held for a time gets a look when that time is over, even if nothing else changed.
+            Place::Held(_) => (false, !self.workloads[id].is_backoff_over(now)),
             Place::Nowhere | Place::InFlight(_) => (false, false),
         };
         self.workloads[id].place = place;

@@ -35,7 +35,9 @@ impl Engine {
         self.quotas.set_queue_id(node, id);
         self.queue_ids.insert(name.clone(), id);
         self.place_in_tree(id);
-        for stray in self.strays.remove(&name).unwrap_or_default() {
+        let strays: Vec<WorkloadId> =
+            self.strays.iter().filter(|(_, queue)| **queue == name).map(|(id, _)| *id).collect();
+        for stray in strays {
             self.sync_claim(stray);
         }
         for lq in self.served_by.get(&name).cloned().unwrap_or_default() {
@@ -114,7 +116,7 @@ impl Engine {
         }
         for workload in reserving {
             self.drop_claim(workload);
-            self.strays.entry(name.clone()).or_default().insert(workload);
+            self.strays.insert(workload, name.clone());
         }
         self.ready.remove(&id);
         let queue = self.queues.remove(id);

@@ -9,7 +9,7 @@ use crate::change::{PriorityClass, WorkloadSpec};
 use crate::class::Likeness;
 use crate::effect::Key;
 use crate::engine::Engine;
-use crate::id::{ClassId, LocalQueueId, Name, WorkloadId};
+use crate::id::{ClassId, LocalQueueId, Name, ResourceId, WorkloadId};
 use crate::status::{Condition, ConditionKind, Stage};
 use crate::workload::{Place, PodSet, Workload};
 
@@ -164,11 +164,6 @@ impl Engine {
         if let Some(lq) = self.local_queues.get_mut(&workload.local_queue) {
             lq.workloads.remove(&id);
         }
-        if let Some(admission) = &workload.status.admission
-            && let Some(strays) = self.strays.get_mut(&admission.queue)
-        {
-            strays.remove(&id);
-        }
         if let Some(class) = workload.class {
             self.classes.leave(class);
         }
@@ -196,7 +191,6 @@ impl Engine {
     pub(crate) fn on_workload_changed(&mut self, id: WorkloadId, before: &Before, now: Time) {
         let workload = &self.workloads[id];
         let stage = workload.status.stage();
-        let had_quota = matches!(before.stage, Stage::Reserved | Stage::Admitted);
         if stage == Stage::Finished || !workload.is_active {
             self.leave_queue(id);
             self.drop_claim(id);
@@ -211,7 +205,7 @@ impl Engine {
         } else if before.stage == Stage::Pending {
             self.leave_queue(id);
             self.sync_claim(id);
-        } else if had_quota && stage == Stage::Pending {
+        } else if stage == Stage::Pending {
             self.drop_claim(id);
             if !workload_waits(&self.workloads[id], now) && !self.workloads[id].status.is_on_hold() {
                 self.queue_up(id, true, now);
@@ -247,15 +241,25 @@ impl Engine {
         i64::from(spec.priority) + i64::from(boost)
     }
 
+    /// The pod sets with ids for names. Nobody asks for less than nothing, whatever the object says.
     fn pod_sets_of(&mut self, spec: &WorkloadSpec) -> Arc<[PodSet]> {
         let names = &mut self.names;
         spec.pod_sets
             .iter()
             .map(|pod_set| {
-                let requests = pod_set.requests.iter().map(|(name, one)| (names.resource_id(name), (*one).max(0)));
-                let mut requests: Vec<_> = requests.collect();
+                let mut requests: Vec<(ResourceId, i64)> = Vec::with_capacity(pod_set.requests.len());
+                for (name, one) in &pod_set.requests {
+                    let (resource, one) = (names.resource_id(name), (*one).max(0));
+                    match requests.iter_mut().find(|(known, _)| *known == resource) {
+                        Some((_, sum)) => *sum = sum.saturating_add(one),
+                        None => requests.push((resource, one)),
+                    }
+                }
                 names.sort_requests(&mut requests);
-                PodSet { requests, spec: pod_set.clone() }
+                let mut spec = pod_set.clone();
+                spec.count = spec.count.max(0);
+                spec.min_count = spec.min_count.map(|min| min.clamp(0, spec.count));
+                PodSet { requests, spec }
             })
             .collect()
     }

@@ -116,8 +116,8 @@ impl Engine {
                 .iter()
                 .enumerate()
                 .map(|(index, total)| {
-                    let fewer = spare(index) * middle / total_spare;
-                    let count = i64::from(pod_sets[index].spec.count) - fewer;
+                    let fewer = i128::from(spare(index)) * i128::from(middle) / i128::from(total_spare);
+                    let count = i128::from(pod_sets[index].spec.count) - fewer;
                     total.scaled_to(i32::try_from(count).unwrap_or(i32::MAX))
                 })
                 .collect();

@@ -8,7 +8,7 @@ use crate::change::StopPolicy;
 use crate::engine::Engine;
 use crate::id::{FlavorId, Name, QueueId, WorkloadId};
 use crate::status::admitted::condition;
-use crate::status::{CheckProgress, CheckState, ConditionKind, Reason, Verdict};
+use crate::status::{CheckProgress, CheckState, ConditionKind, Reason, Stage, Verdict};
 use crate::text;
 use crate::workload::Place;
 
@@ -35,9 +35,7 @@ impl Engine {
                 return Step::Taken;
             }
         }
-        if !self.workloads[id].status.is_true(ConditionKind::Admitted)
-            && self.sync_conditions(id, queue, now) == Step::Taken
-        {
+        if self.workloads[id].status.stage() != Stage::Admitted && self.sync_conditions(id, queue, now) == Step::Taken {
             return Step::Taken;
         }
         if self.workloads[id].status.has_reservation() { self.step_reserved(id, queue, now) } else { Step::Rest(None) }
@@ -67,6 +65,8 @@ impl Engine {
             .condition(ConditionKind::QuotaReserved)
             .is_some_and(|reserved| reserved.reason == text::ADMISSION_GATED);
         match (gate, is_noted) {
+            // That it is switched off says more; the two would take turns for ever.
+            (Some(_), _) if !workload.is_active => None,
             (Some(gate), false) => {
                 let message = text::gated(&gate);
                 self.change_status(id, now, |status, stamp| status.unreserve(text::ADMISSION_GATED, message, stamp));
@@ -151,6 +151,10 @@ impl Engine {
     fn waiting_reason(&self, id: WorkloadId, queue: Option<QueueId>) -> Option<(Reason, Name)> {
         let is_granular = self.settings.gates.enabled(Gate::UnadmittedWorkloadsObservability);
         if !is_granular {
+            // As below, a gate that is noted goes before what is wrong with the queues.
+            if self.workloads[id].gated_by.is_some() && self.workloads[id].is_active {
+                return None;
+            }
             let (_, message) = self.queue_blocker(id, queue)?;
             return Some((text::INADMISSIBLE.into(), message));
         }

@@ -122,7 +122,7 @@ impl Engine {
         if end > now {
             return Step::Rest(Some(end));
         }
-        if workload.status.is_true(ConditionKind::DeactivationTarget) {
+        if workload.status.is_true(ConditionKind::DeactivationTarget) || !workload.is_active {
             return Step::Rest(None);
         }
         self.change_status(id, now, |status, stamp| {

@@ -32,26 +32,43 @@ impl Quotas {
         self.node(node).cells.iter().filter(|cell| cell.usage != Amount::ZERO).map(|cell| (cell.pool, cell.usage))
     }
 
-    pub(crate) fn add_usage(&mut self, node: NodeId, pool: PoolId, amount: Amount) {
+    /// Counts what is taken, here and above. Says whether the sums are exact; if not, only a recount can tell later
+    /// what is left of them.
+    pub(crate) fn add_usage(&mut self, node: NodeId, pool: PoolId, amount: Amount) -> bool {
         let cell = self.cell(node, pool);
-        self.set_usage(node, pool, cell.usage.plus(amount));
+        let usage = cell.usage.plus(amount);
+        self.set_usage(node, pool, usage);
+        let is_exact = !usage.is_unlimited();
         let local = cell.local_available();
-        if let Some(parent) = self.open_parent(node)
-            && amount > local
-        {
-            self.add_usage(parent, pool, amount.minus(local));
+        match self.open_parent(node) {
+            Some(parent) if amount > local => self.add_usage(parent, pool, amount.minus(local)) && is_exact,
+            _ => is_exact,
         }
     }
 
-    pub(crate) fn remove_usage(&mut self, node: NodeId, pool: PoolId, amount: Amount) {
+    /// Gives back what was taken; says whether the sums are exact.
+    pub(crate) fn remove_usage(&mut self, node: NodeId, pool: PoolId, amount: Amount) -> bool {
         let cell = self.cell(node, pool);
         self.set_usage(node, pool, cell.usage.minus(amount));
+        let is_exact = !cell.usage.is_unlimited();
         let in_parent = cell.usage.minus(cell.local_quota());
-        if let Some(parent) = self.open_parent(node)
-            && in_parent > Amount::ZERO
-        {
-            self.remove_usage(parent, pool, amount.min(in_parent));
+        match self.open_parent(node) {
+            Some(parent) if in_parent > Amount::ZERO => {
+                self.remove_usage(parent, pool, amount.min(in_parent)) && is_exact
+            }
+            _ => is_exact,
         }
+    }
+
+    /// Sets what the ClusterQueue at `node` uses, and sums up everything above it again.
+    pub(crate) fn set_usages(&mut self, node: NodeId, usages: &[(PoolId, Amount)]) {
+        for cell in &mut self.nodes[node].cells {
+            cell.usage = Amount::ZERO;
+        }
+        for (pool, usage) in usages {
+            self.cell_mut(node, *pool).usage = *usage;
+        }
+        self.rebuild(node);
     }
 
     /// What the ClusterQueue at `node` may take now.

@@ -33,7 +33,7 @@ impl Quotas {
         }
     }
 
-    fn height_of(&self, node: NodeId) -> u32 {
+    pub(super) fn height_of(&self, node: NodeId) -> u32 {
         let here = &self.nodes[node];
         let has_queues = here.child_queues.iter().any(|queue| self.nodes[*queue].is_active);
         let above_cohorts = here.child_cohorts.iter().map(|cohort| self.nodes[*cohort].height + 1).max();
@@ -81,7 +81,10 @@ impl Quotas {
         if let Some(parent) = parent {
             self.rebuild_or_drop(parent);
         }
-        self.rebuild_or_drop(node);
+        // In a cycle the way up led back here, and it went with the others.
+        if self.cohort(name) == Some(node) {
+            self.rebuild_or_drop(node);
+        }
     }
 
     pub(crate) fn set_weight(&mut self, node: NodeId, weight: f64) {
@@ -151,7 +154,7 @@ impl Quotas {
     }
 
     /// Computes everything that is derived, for the whole tree of `node`.
-    fn rebuild(&mut self, node: NodeId) {
+    pub(super) fn rebuild(&mut self, node: NodeId) {
         match self.find_top(node) {
             Ok(root) => self.rebuild_below(root, false),
             Err(in_cycle) => self.rebuild_cycle(in_cycle),
@@ -159,7 +162,7 @@ impl Quotas {
     }
 
     /// The root of the tree, or a node of the cycle that the way up ends in.
-    fn find_top(&self, node: NodeId) -> Result<NodeId, NodeId> {
+    pub(super) fn find_top(&self, node: NodeId) -> Result<NodeId, NodeId> {
         let mut slow = node;
         let mut fast = node;
         loop {
@@ -214,7 +217,7 @@ impl Quotas {
         here.generation += 1;
     }
 
-    fn sum_cells(&self, node: NodeId, below: &[NodeId]) -> Vec<Cell> {
+    pub(super) fn sum_cells(&self, node: NodeId, below: &[NodeId]) -> Vec<Cell> {
         let here = &self.nodes[node];
         let mut cells: Vec<Cell> = Vec::with_capacity(here.quotas.len());
         let own_usage = here.cells.iter().filter(|cell| here.queue.is_some() && cell.usage != Amount::ZERO);
