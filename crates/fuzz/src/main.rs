@@ -3,7 +3,6 @@
 //! Inputs come from a seed, so a run can be repeated; `cargo xtask fuzz` is the way to start it.
 
 mod mutate;
-mod random;
 mod run;
 mod targets;
 

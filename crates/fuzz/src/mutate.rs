@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use crate::random::Random;
+use kueue_storm::Random;
 
 /// Values that break careless code: borders of numbers, odd strings, wrong types.
 const TOKENS: &[&str] = &[

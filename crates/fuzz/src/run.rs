@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use crate::random::Random;
 use crate::targets::Target;
+use kueue_storm::Random;
 
 /// No input of a few kilobytes may take this long.
 const HANG: Duration = Duration::from_secs(5);
@@ -56,6 +56,9 @@ fn play(target: &Target, seed: u64, round: u64, watchdog: &Watchdog) -> Result<(
 }
 
 fn report(target: &Target, seed: u64, round: u64, why: &str) {
+    if let Some(explain) = target.explain {
+        println!("{}", explain(&target.input(&mut Random::new(seed, target.name, round))));
+    }
     println!("FAILED {}: {why}\n  again: {}", target.name, again(target, seed, round));
 }
 

@@ -2,6 +2,7 @@
 
 mod configuration;
 mod kinds;
+mod storm;
 
 use std::fmt::{Debug, Display};
 use std::path::{Path, PathBuf};
@@ -15,7 +16,7 @@ use kueue_core::{gates, label, name};
 use serde_json::Value;
 
 use crate::mutate;
-use crate::random::Random;
+use kueue_storm::Random;
 
 /// A parser under test.
 pub struct Target {
@@ -23,12 +24,16 @@ pub struct Target {
     samples: Samples,
     /// The rule: `Err` says how the input broke it. A refusal of bad input is no error.
     pub check: fn(&str) -> Result<(), String>,
+    /// Tells more about an input that broke the rule, if there is more to tell than the input.
+    pub explain: Option<fn(&str) -> String>,
 }
 
 /// What inputs are made from.
 enum Samples {
     Texts(&'static [&'static str]),
     Documents(Vec<Value>),
+    /// No sample: the input is a number that the target makes everything from.
+    Numbers,
 }
 
 /// All documents of the YAML files in a folder.
@@ -49,6 +54,7 @@ impl Target {
     /// The input of one round.
     pub fn input(&self, random: &mut Random) -> String {
         match &self.samples {
+            Samples::Numbers => random.word().to_string(),
             Samples::Texts(texts) => {
                 let text = *random.pick(texts);
                 mutate::text(random, text)
@@ -65,7 +71,7 @@ impl Target {
 
 /// Every target, the small grammars first.
 pub fn all() -> Vec<Target> {
-    let text = |name, samples, check| Target { name, samples: Samples::Texts(samples), check };
+    let text = |name, samples, check| Target { name, samples: Samples::Texts(samples), check, explain: None };
     vec![
         text(
             "quantity",
@@ -92,6 +98,7 @@ pub fn all() -> Vec<Target> {
         text("field-query", &["metadata.name=a,status.phase!=Running", "a=b\\,c"], reprints::<FieldSelector>),
         configuration::target(),
         kinds::target(),
+        storm::target(),
     ]
 }
 

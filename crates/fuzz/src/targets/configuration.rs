@@ -19,7 +19,7 @@ const SAMPLES: &[&str] = &[
 ];
 
 pub(super) fn target() -> Target {
-    Target { name: "configuration", samples: Samples::Texts(SAMPLES), check }
+    Target { name: "configuration", samples: Samples::Texts(SAMPLES), check, explain: None }
 }
 
 fn check(input: &str) -> Result<(), String> {

@@ -15,7 +15,7 @@ const GROUP: &str = "kueue.x-k8s.io";
 
 pub(super) fn target() -> Target {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../api/samples");
-    Target { name: "kinds", samples: Samples::Documents(documents(&folder)), check }
+    Target { name: "kinds", samples: Samples::Documents(documents(&folder)), check, explain: None }
 }
 
 fn check(input: &str) -> Result<(), String> {

@@ -1,0 +1,251 @@
+//! After the storm: everything is mended, jobs run and end, and whoever can run must have run.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use kueue_core::amount::Amount;
+use kueue_core::selector::LabelSelector;
+use kueue_engine::{
+    Change, CheckProgress, CheckSpec, ConditionKind, FlavorNodes, FlavorQuotaSpec, FlavorSpec, Key, LocalQueueSpec,
+    QueueSpec, QueueingStrategy, QuotaSpec, ResourceGroupSpec, StopPolicy, Verdict, WorkloadSpec,
+};
+
+use crate::objects::{CHECKS, COHORTS, FLAVORS, LOCAL_QUEUES, NAMESPACES, QUEUES, RESOURCES};
+use crate::statuses::set;
+use crate::world::World;
+
+/// Quota of every resource in the mended world: enough for each sensible workload alone.
+const PLENTY: i64 = 60_000;
+
+/// More cycles than it takes to look at everybody who waits; one who is refused in silence may stay at the head.
+const MOST_HEADS: usize = 40;
+
+/// More rounds than any mended world needs.
+const MOST_ROUNDS: usize = 2000;
+
+impl World {
+    pub(crate) fn calm_down(&mut self) {
+        self.weather.is_prompt = true;
+        while self.write_next() {}
+        self.forget_what_is_not_there();
+        self.mend_objects();
+        self.mend_workloads();
+        self.run_to_rest();
+        self.check_everybody_ran();
+        self.remove_everything();
+    }
+
+    /// Old versions of workloads that are gone may still be believed to exist.
+    fn forget_what_is_not_there(&mut self) {
+        let ghosts: BTreeSet<Key> = self
+            .old_versions
+            .iter()
+            .map(|old| Key { namespace: old.namespace.clone(), name: old.name.clone() })
+            .filter(|key| !self.workloads.contains_key(key))
+            .collect();
+        for key in ghosts {
+            self.delete(&key);
+        }
+    }
+
+    fn mend_objects(&mut self) {
+        for name in NAMESPACES {
+            let labels = BTreeMap::from([("team".to_owned(), "red".to_owned())]);
+            self.apply(Change::Namespace { name: (*name).into(), labels });
+        }
+        for name in FLAVORS {
+            self.apply(Change::Flavor(FlavorSpec { name: (*name).into(), nodes: FlavorNodes::default() }));
+        }
+        for name in CHECKS {
+            let spec = CheckSpec { name: (*name).into(), is_active: true, ..CheckSpec::default() };
+            self.apply(Change::Check(spec));
+        }
+        for name in COHORTS {
+            self.apply(Change::CohortGone((*name).into()));
+        }
+        for name in QUEUES {
+            self.mend_queue(name);
+        }
+        for namespace in NAMESPACES {
+            for (index, name) in LOCAL_QUEUES.iter().enumerate() {
+                self.apply(Change::LocalQueue(LocalQueueSpec {
+                    namespace: (*namespace).into(),
+                    name: (*name).into(),
+                    queue: QUEUES[index].into(),
+                    ..LocalQueueSpec::default()
+                }));
+            }
+        }
+    }
+
+    /// One flavor with enough of everything; how it preempts and shares stays. A senseless workload would hold up
+    /// all others of a strict queue for ever, and rightly.
+    fn mend_queue(&mut self, name: &str) {
+        let quota = |resource: &&str| QuotaSpec {
+            resource: (*resource).into(),
+            nominal: Amount::new(PLENTY),
+            ..QuotaSpec::default()
+        };
+        let flavor = FlavorQuotaSpec { flavor: "f0".into(), resources: RESOURCES.iter().map(quota).collect() };
+        let resources = RESOURCES.iter().map(|resource| (*resource).into()).collect();
+        let old = self.queues.get(name).cloned().unwrap_or_default();
+        let mut spec = QueueSpec {
+            name: name.into(),
+            groups: vec![ResourceGroupSpec { resources, flavors: vec![flavor] }],
+            namespaces: Some(LabelSelector::default()),
+            strategy: if self.weather.has_nonsense { QueueingStrategy::BestEffortFifo } else { old.strategy },
+            stop: StopPolicy::None,
+            weight: 1.0,
+            revision: old.revision.wrapping_add(1),
+            ..old
+        };
+        for check in &mut spec.checks {
+            check.flavors.clear();
+        }
+        self.apply(Change::Queue(Box::new(spec)));
+    }
+
+    /// Takes back what only whoever wrote it can take back.
+    fn mend_workloads(&mut self) {
+        let keys: Vec<Key> = self.workloads.keys().cloned().collect();
+        for key in keys {
+            let now = self.now;
+            self.edit(&key, |spec| {
+                spec.is_active = true;
+                spec.gated_by = None;
+                spec.invalid = None;
+                let status = &mut spec.status;
+                status.conditions.retain(|condition| {
+                    !matches!(condition.kind, ConditionKind::WaitingForReplacementPods) && condition.reason != "OnHold"
+                });
+                if let Some(requeue) = &mut status.requeue {
+                    requeue.at = requeue.at.map(|at| at.min(now));
+                }
+            });
+        }
+    }
+
+    fn run_to_rest(&mut self) {
+        let mut idle = 0;
+        for _ in 0..MOST_ROUNDS {
+            let decided = self.settle() + self.cycle();
+            let played = self.play_jobs() + self.play_checks();
+            self.flush();
+            idle = if decided + played > 0 { 0 } else { idle + 1 };
+            if idle == 0 {
+                self.advance(1);
+                continue;
+            }
+            if self.engine.has_heads() && idle < MOST_HEADS {
+                continue;
+            }
+            match self.engine.next_timer() {
+                Some(at) if at > self.now => self.now = at,
+                Some(_) => {}
+                None => return,
+            }
+        }
+        panic!("the mended world does not come to rest");
+    }
+
+    /// Evicted jobs stop, admitted jobs end; says how many.
+    fn play_jobs(&mut self) -> usize {
+        let is = |spec: &WorkloadSpec, kind| spec.status.is_true(kind);
+        let living = |spec: &&WorkloadSpec| !is(spec, ConditionKind::Finished);
+        let key = |spec: &WorkloadSpec| Key { namespace: spec.namespace.clone(), name: spec.name.clone() };
+        let reserving = self.workloads.values().filter(living).filter(|spec| spec.status.has_reservation());
+        let (evicted, running): (Vec<_>, Vec<_>) = reserving.partition(|spec| is(spec, ConditionKind::Evicted));
+        let evicted: Vec<Key> = evicted.into_iter().map(key).collect();
+        let admitted: Vec<Key> =
+            running.into_iter().filter(|spec| is(spec, ConditionKind::Admitted)).map(key).collect();
+        let count = evicted.len() + admitted.len();
+        for key in evicted {
+            self.apply(Change::JobStopped { namespace: key.namespace, name: key.name });
+        }
+        for key in admitted {
+            let now = self.now;
+            self.edit(&key, |spec| set(spec, ConditionKind::Finished, Verdict::True, "Succeeded", now));
+        }
+        count
+    }
+
+    /// Every check of a workload with quota turns ready, and one that failed is tried again; inactive workloads are
+    /// switched on again. Says how many.
+    fn play_checks(&mut self) -> usize {
+        let key = |spec: &WorkloadSpec| Key { namespace: spec.namespace.clone(), name: spec.name.clone() };
+        let living = self.workloads.values().filter(|spec| !spec.status.is_true(ConditionKind::Finished));
+        let unanswered = |spec: &&WorkloadSpec| {
+            let answer = answer(spec);
+            spec.status.checks.iter().any(|check| check.progress != answer && check.progress != CheckProgress::Ready)
+        };
+        let waiting: Vec<Key> = living.clone().filter(unanswered).map(key).collect();
+        let inactive: Vec<Key> = living.filter(|spec| !spec.is_active).map(key).collect();
+        let count = waiting.len() + inactive.len();
+        for key in waiting {
+            self.edit(&key, |spec| {
+                let answer = answer(spec);
+                for check in &mut spec.status.checks {
+                    check.progress = answer;
+                }
+            });
+        }
+        for key in inactive {
+            self.edit(&key, |spec| {
+                spec.max_execution_s = None;
+                spec.is_active = true;
+                spec.generation += 1;
+            });
+        }
+        count
+    }
+
+    fn check_everybody_ran(&self) {
+        for (key, spec) in &self.workloads {
+            let engine = self.engine.status(key).expect("the engine knows every workload");
+            assert_eq!(*engine, spec.status, "the engine and the API server agree about {key}");
+            let has_run = spec.status.is_true(ConditionKind::Finished);
+            assert!(has_run || !is_sensible(spec), "{key} never ran: {spec:?}");
+            if !has_run {
+                let why = spec.status.condition(ConditionKind::QuotaReserved);
+                assert!(why.is_some_and(|why| !why.reason.is_empty()), "{key} waits without a reason: {spec:?}");
+            }
+        }
+    }
+
+    /// Everything goes; nothing may be left behind.
+    fn remove_everything(&mut self) {
+        for name in QUEUES.iter().skip(2) {
+            self.apply(Change::QueueGone((*name).into()));
+        }
+        let keys: Vec<Key> = self.workloads.keys().cloned().collect();
+        for key in keys {
+            self.delete(&key);
+        }
+        for name in QUEUES {
+            self.apply(Change::QueueGone((*name).into()));
+        }
+        self.settle();
+        assert!(self.engine.next_timer().is_none(), "a timer is left behind");
+    }
+}
+
+/// What the controllers of its checks say.
+fn answer(spec: &WorkloadSpec) -> CheckProgress {
+    if spec.status.has_reservation() { CheckProgress::Ready } else { CheckProgress::Pending }
+}
+
+/// Whether the workload can run in the mended world.
+fn is_sensible(spec: &WorkloadSpec) -> bool {
+    let fits = |resource: &str| {
+        let of = |pod_set: &kueue_engine::PodSetSpec| -> i128 {
+            let requests = pod_set.requests.iter().filter(|(name, _)| **name == *resource);
+            requests.map(|(_, one)| i128::from(*one).max(0) * i128::from(pod_set.count)).sum()
+        };
+        spec.pod_sets.iter().map(of).sum::<i128>() <= i128::from(PLENTY)
+    };
+    let are_counts_fine = spec.pod_sets.iter().all(|pod_set| {
+        pod_set.count > 0
+            && pod_set.requests.iter().all(|(name, one)| RESOURCES.contains(&&**name) && *one >= 0)
+            && pod_set.min_count.is_none_or(|min| min > 0 && min <= pod_set.count)
+    });
+    spec.invalid.is_none() && !spec.pod_sets.is_empty() && are_counts_fine && RESOURCES.iter().all(|name| fits(name))
+}

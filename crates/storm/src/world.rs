@@ -1,0 +1,139 @@
+//! Everything around the engine: the objects as the API server has them, and decisions on their way there.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use kueue_core::duration::Duration;
+use kueue_core::time::Time;
+use kueue_engine::{Change, CohortSpec, Effect, Engine, Key, Name, QueueSpec, WorkloadSpec};
+
+use crate::model::Model;
+use crate::weather::Weather;
+
+/// How many versions of workloads are remembered, to be told again when they are out of date.
+const OLD_VERSIONS: usize = 16;
+
+/// The world. What is told to the engine is told through here, so that it can be written down.
+#[derive(Debug)]
+pub(crate) struct World {
+    pub(crate) weather: Weather,
+    pub(crate) engine: Engine,
+    pub(crate) now: Time,
+    pub(crate) workloads: BTreeMap<Key, WorkloadSpec>,
+    pub(crate) queues: BTreeMap<Name, QueueSpec>,
+    pub(crate) cohorts: BTreeMap<Name, CohortSpec>,
+    pub(crate) old_versions: VecDeque<WorkloadSpec>,
+    /// Decided and not yet written.
+    pub(crate) in_flight: VecDeque<Effect>,
+    told: Vec<String>,
+}
+
+impl World {
+    pub(crate) fn new(weather: &Weather) -> Self {
+        Self {
+            weather: weather.clone(),
+            engine: Engine::new(weather.settings.clone()),
+            now: "2026-01-01T00:00:00Z".parse().expect("a time"),
+            workloads: BTreeMap::new(),
+            queues: BTreeMap::new(),
+            cohorts: BTreeMap::new(),
+            old_versions: VecDeque::new(),
+            in_flight: VecDeque::new(),
+            told: Vec::new(),
+        }
+    }
+
+    pub(crate) fn told(&self) -> &[String] {
+        &self.told
+    }
+
+    pub(crate) fn apply(&mut self, change: Change) {
+        self.told.push(format!("{} apply {change:?}", self.now));
+        match &change {
+            Change::Queue(spec) => drop(self.queues.insert(spec.name.clone(), (**spec).clone())),
+            Change::QueueGone(name) => drop(self.queues.remove(name)),
+            Change::Cohort(spec) => drop(self.cohorts.insert(spec.name.clone(), spec.clone())),
+            Change::CohortGone(name) => drop(self.cohorts.remove(name)),
+            _ => {}
+        }
+        self.engine.apply(change, self.now);
+        self.engine.check_invariants();
+    }
+
+    /// Tells the engine what the API server has.
+    pub(crate) fn resync(&mut self, key: &Key) {
+        if let Some(workload) = self.workloads.get(key) {
+            let change = Change::Workload(Box::new(workload.clone()));
+            self.apply(change);
+        }
+    }
+
+    /// Changes a workload in the API server, and tells.
+    pub(crate) fn edit(&mut self, key: &Key, edit: impl FnOnce(&mut WorkloadSpec)) {
+        let Some(workload) = self.workloads.get_mut(key) else { return };
+        self.old_versions.push_back(workload.clone());
+        if self.old_versions.len() > OLD_VERSIONS {
+            self.old_versions.pop_front();
+        }
+        edit(workload);
+        self.resync(key);
+    }
+
+    pub(crate) fn delete(&mut self, key: &Key) {
+        self.workloads.remove(key);
+        self.apply(Change::WorkloadGone { namespace: key.namespace.clone(), name: key.name.clone() });
+    }
+
+    pub(crate) fn settle(&mut self) -> usize {
+        self.told.push(format!("{} settle", self.now));
+        let effects = self.engine.settle(self.now);
+        self.receive(effects)
+    }
+
+    pub(crate) fn cycle(&mut self) -> usize {
+        self.told.push(format!("{} cycle", self.now));
+        let effects = self.engine.cycle(self.now);
+        if !self.weather.has_nonsense {
+            Model::new(&self.queues, &self.cohorts, &self.engine).check_reservations(&effects);
+        }
+        self.receive(effects)
+    }
+
+    pub(crate) fn flush(&mut self) {
+        self.told.push(format!("{} flush", self.now));
+        self.engine.flush(self.now);
+        self.engine.check_invariants();
+    }
+
+    pub(crate) fn advance(&mut self, seconds: i64) {
+        self.now = self.now + Duration::from_seconds(seconds);
+    }
+
+    fn receive(&mut self, effects: Vec<Effect>) -> usize {
+        self.engine.check_invariants();
+        let count = effects.iter().filter(|effect| !matches!(effect, Effect::Event(_))).count();
+        for effect in effects {
+            self.told.push(format!("    {effect:?}"));
+            if !matches!(effect, Effect::Event(_)) {
+                self.in_flight.push_back(effect);
+            }
+        }
+        if self.weather.is_prompt {
+            while self.write_next() {}
+        }
+        count
+    }
+
+    /// Writes the oldest decision, and tells; says whether there was one.
+    pub(crate) fn write_next(&mut self) -> bool {
+        let Some(effect) = self.in_flight.pop_front() else { return false };
+        match effect {
+            Effect::Status { workload, status, .. } => self.edit(&workload, |spec| spec.status = *status),
+            Effect::Deactivate(workload) => self.edit(&workload, |spec| {
+                spec.is_active = false;
+                spec.generation += 1;
+            }),
+            Effect::Event(_) => {}
+        }
+        true
+    }
+}
