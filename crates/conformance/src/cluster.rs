@@ -90,7 +90,7 @@ impl Cluster {
                     (workload, &|object| status_from_engine(status, &self.formatter, &mut object.status))
                 }
                 Effect::Deactivate(workload) => (workload, &|object| object.spec.active = Some(false)),
-                Effect::Event(_) => continue,
+                Effect::Event(_) | Effect::Consumed { .. } => continue,
             };
             let key = workload.to_string();
             if let Some(object) = self.workloads.get_mut(&key) {

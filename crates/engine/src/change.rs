@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 
 use kueue_core::amount::Amount;
+use kueue_core::resource_list::ResourceList;
 use kueue_core::selector::LabelSelector;
 use kueue_core::time::Time;
 
@@ -227,12 +228,14 @@ pub struct QueueSpec {
     pub stop: StopPolicy,
     /// Its weight in fair sharing.
     pub weight: f64,
+    /// Whether LocalQueues that used less go first.
+    pub is_usage_based: bool,
     /// Different whenever anything in the object's spec is: any edit gives parked workloads another chance.
     pub revision: u64,
 }
 
 /// A LocalQueue.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct LocalQueueSpec {
     /// Its namespace.
     pub namespace: Name,
@@ -242,6 +245,10 @@ pub struct LocalQueueSpec {
     pub queue: Name,
     /// Whether it is halted.
     pub stop: StopPolicy,
+    /// Its weight among the LocalQueues of its ClusterQueue.
+    pub weight: f64,
+    /// What it used, as its status says; believed once, when the engine begins to count.
+    pub consumed: Option<ResourceList>,
 }
 
 /// An AdmissionCheck.

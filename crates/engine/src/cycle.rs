@@ -56,6 +56,7 @@ impl Engine {
     fn take_head(&mut self, queue: QueueId) -> Option<Head> {
         let pending = &mut self.queues[queue].pending;
         pending.pop_cycle += 1;
+        pending.reorder_if_unsettled();
         let sticky = pending.preemptor.filter(|preemptor| preemptor.is_sticky).and_then(|preemptor| {
             match &self.workloads[preemptor.workload].place {
                 Place::Queued(seat) if seat.queue == queue => Some(seat),
@@ -65,6 +66,7 @@ impl Engine {
         let id = pending.first(sticky)?;
         let preemptor = pending.preemptor;
         self.vacate(id);
+        self.queues[queue].pending.reorder();
         let workload = &mut self.workloads[id];
         workload.place = Place::InFlight(queue);
         workload.evaluated_generation = workload.generation;

@@ -3,10 +3,13 @@
 //! The engine performs nothing. Whoever owns it writes statuses and events to the API server, and tells the outcome
 //! as another [`Change`](crate::Change).
 
+use kueue_core::resource_list::ResourceList;
+use kueue_core::time::Time;
+
 use crate::id::Name;
 use crate::status::{Reason, Status};
 
-/// The name of a workload.
+/// The name of a workload or of a LocalQueue.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub struct Key {
     /// Its namespace.
@@ -35,6 +38,15 @@ pub enum Effect {
     },
     /// The workload is to be switched off (`spec.active: false`).
     Deactivate(Key),
+    /// What a LocalQueue used, for its status.
+    Consumed {
+        /// The LocalQueue.
+        local_queue: Key,
+        /// By resource, older usage counting less.
+        consumed: ResourceList,
+        /// When that was counted.
+        at: Time,
+    },
     /// Something that users may want to read.
     Event(Event),
 }

@@ -47,6 +47,8 @@ pub struct Engine {
     /// Workloads whose next step has to be looked at, by name.
     pub(crate) unsettled: BTreeMap<Key, WorkloadId>,
     pub(crate) timers: BTreeSet<(Time, Key)>,
+    /// When the usage of each LocalQueue is to be counted.
+    pub(crate) samples: BTreeSet<(Time, LocalQueueId)>,
     pub(crate) cycles: u64,
     pub(crate) last_cycle: CycleSummary,
     /// Workloads that count as gone while an attempt is repeated within a cycle.
@@ -86,6 +88,7 @@ impl Engine {
             scopes: BTreeSet::new(),
             unsettled: BTreeMap::new(),
             timers: BTreeSet::new(),
+            samples: BTreeSet::new(),
             cycles: 0,
             last_cycle: CycleSummary::default(),
             departed: BTreeSet::new(),
@@ -104,7 +107,7 @@ impl Engine {
             Change::CohortGone(name) => self.on_cohort_gone(&name),
             Change::Queue(spec) => self.on_queue(*spec),
             Change::QueueGone(name) => self.on_queue_gone(&name),
-            Change::LocalQueue(spec) => self.on_local_queue(&spec),
+            Change::LocalQueue(spec) => self.on_local_queue(&spec, now),
             Change::LocalQueueGone { namespace, name } => self.on_local_queue_gone(&namespace, &name),
             Change::Check(spec) => self.on_check(spec),
             Change::CheckGone(name) => self.on_check_gone(&name),
@@ -115,13 +118,14 @@ impl Engine {
     }
 
     /// The effects since the last call.
-    fn take_effects(&mut self) -> Vec<Effect> {
+    pub(crate) fn take_effects(&mut self) -> Vec<Effect> {
         std::mem::take(&mut self.effects)
     }
 
     /// Lets every workload that something happened to, or whose time has come, take its steps.
     pub fn settle(&mut self, now: Time) -> Vec<Effect> {
         self.run_life_cycles(now);
+        self.sample_in_time(now);
         self.take_effects()
     }
 
@@ -136,9 +140,11 @@ impl Engine {
         self.ready.iter().any(|queue| self.queues[*queue].is_active)
     }
 
-    /// When the next workload wants to be looked at by [`settle`](Engine::settle).
+    /// When the next workload or LocalQueue wants to be looked at by [`settle`](Engine::settle).
     pub fn next_timer(&self) -> Option<Time> {
-        self.timers.first().map(|(at, _)| *at)
+        let workload = self.timers.first().map(|(at, _)| *at);
+        let sample = self.samples.first().map(|(at, _)| *at);
+        workload.into_iter().chain(sample).min()
     }
 
     pub(crate) fn emit_event(

@@ -48,14 +48,19 @@ impl Engine {
             assert!(workload.is_admissible(), "{} preempts in {name} and is not even queued", workload.key);
         }
         let mut usage: BTreeMap<_, Amount> = BTreeMap::new();
+        let mut admitted: BTreeMap<_, BTreeMap<_, i128>> = BTreeMap::new();
         for rank in &queue.reserving {
             let claim = self.workloads[rank.id].claim.as_ref().expect("who reserves has a claim");
             assert_eq!((claim.queue, &claim.rank), (id, rank), "a claim knows its queue");
             for (pool, amount) in &claim.usage {
                 let sum = usage.entry(*pool).or_default();
                 *sum = sum.plus(*amount);
+                if let Some(lq) = claim.admitted_through.filter(|_| amount.get() != 0) {
+                    *admitted.entry(lq).or_default().entry(*pool).or_default() += i128::from(amount.get());
+                }
             }
         }
+        assert_eq!(queue.admitted, admitted, "what runs in {name} is known by LocalQueue");
         usage.retain(|_, amount| *amount != Amount::ZERO);
         let counted: BTreeMap<_, _> = self.quotas.usages(queue.node).collect();
         assert_eq!(counted, usage, "the usage of {name} is the sum of what is reserved there");

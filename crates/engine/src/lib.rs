@@ -12,6 +12,7 @@ mod effect;
 mod engine;
 mod id;
 mod invariants;
+mod ledger;
 mod lifecycle;
 mod names;
 mod pending;
@@ -33,10 +34,11 @@ pub use cycle::{CycleSummary, Recomputation};
 pub use effect::{Decision, Effect, Event, Key};
 pub use engine::{Engine, Scope};
 pub use id::Name;
+pub use ledger::{Ledger, Usage, entry_penalty, weighted_usage};
 pub use placement::{
     FlavorNodes, NodeOperator, NodeRequirement, PodPlacement, Taint, TaintEffect, Toleration, TolerationOperator,
 };
-pub use settings::{FairSharing, FairStrategy, RequeueOrder, Settings, WakePolicy};
+pub use settings::{AdmissionFairSharing, FairSharing, FairStrategy, RequeueOrder, Settings, WakePolicy};
 pub use status::{
     Admission, CheckProgress, CheckState, Condition, ConditionKind, EvictionCount, PodSetAdmission, PodSetRequests,
     Reason, Requeue, Status, Verdict,

@@ -38,6 +38,10 @@ impl Names {
         self.local_queues.intern(&(namespace, name.clone()))
     }
 
+    pub(crate) fn known_local_queue(&self, namespace: &Name, name: &Name) -> Option<LocalQueueId> {
+        self.local_queues.get(&(self.namespaces.get(namespace)?, name.clone()))
+    }
+
     pub(crate) fn known_flavor(&self, name: &Name) -> Option<FlavorId> {
         self.flavors.get(name)
     }
@@ -56,6 +60,10 @@ impl Names {
 
     pub(crate) fn local_queue(&self, id: LocalQueueId) -> &Name {
         &self.local_queues[id].1
+    }
+
+    pub(crate) fn namespace_of(&self, id: LocalQueueId) -> NamespaceId {
+        self.local_queues[id].0
     }
 
     /// Flavor and resource of a pool.

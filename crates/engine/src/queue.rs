@@ -1,12 +1,16 @@
 //! A ClusterQueue as the engine keeps it.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use kueue_core::amount::Amount;
+use kueue_core::resource_list::ResourceList;
 use kueue_core::selector::LabelSelector;
+use kueue_core::time::Time;
 
 use crate::change::{CheckController, CheckSpec, Fungibility, Preemption, QueueSpec, QueueingStrategy, StopPolicy};
-use crate::id::{FlavorId, LocalQueueId, Name, NodeId, ResourceId, WorkloadId};
+use crate::id::{FlavorId, LocalQueueId, Name, NodeId, PoolId, ResourceId, WorkloadId};
+use crate::ledger::Ledger;
 use crate::pending::Pending;
 use crate::workload::Rank;
 
@@ -23,6 +27,8 @@ pub(crate) struct Queue {
     pub(crate) pending: Pending,
     /// Those that hold quota here, in the order in which they would be preempted.
     pub(crate) reserving: BTreeSet<Rank>,
+    /// What admitted workloads use, by the LocalQueue that they came through. Wide enough that sums never saturate.
+    pub(crate) admitted: BTreeMap<LocalQueueId, BTreeMap<PoolId, i128>>,
 }
 
 /// The parts of a spec that decide about a workload, with names turned into ids.
@@ -49,6 +55,10 @@ pub(crate) struct ResourceGroup {
 pub(crate) struct LocalQueue {
     pub(crate) object: Option<LocalQueueObject>,
     pub(crate) workloads: BTreeSet<WorkloadId>,
+    /// Kept with admission fair sharing, from the first workload or look on, while the object is there.
+    pub(crate) ledger: Option<Ledger>,
+    /// When its usage is to be counted.
+    pub(crate) next_sample: Option<Time>,
 }
 
 /// A LocalQueue object.
@@ -56,6 +66,23 @@ pub(crate) struct LocalQueue {
 pub(crate) struct LocalQueueObject {
     pub(crate) queue: Name,
     pub(crate) stop: StopPolicy,
+    pub(crate) weight: f64,
+    /// What its status says it consumed.
+    pub(crate) consumed: Option<ResourceList>,
+}
+
+impl Queue {
+    /// Adds to (1) or takes from (-1) what admitted workloads of a LocalQueue use.
+    pub(crate) fn count_admitted(&mut self, lq: LocalQueueId, usage: &[(PoolId, Amount)], sign: i128) {
+        let sums = self.admitted.entry(lq).or_default();
+        for (pool, amount) in usage {
+            *sums.entry(*pool).or_default() += sign * i128::from(amount.get());
+        }
+        sums.retain(|_, sum| *sum != 0);
+        if sums.is_empty() {
+            self.admitted.remove(&lq);
+        }
+    }
 }
 
 impl LocalQueue {
@@ -121,4 +148,4 @@ pub(crate) fn is_ready<'a>(
 }
 
 /// A LocalQueue that a ClusterQueue serves.
-pub(crate) type ServedBy = std::collections::BTreeMap<Name, BTreeSet<LocalQueueId>>;
+pub(crate) type ServedBy = BTreeMap<Name, BTreeSet<LocalQueueId>>;

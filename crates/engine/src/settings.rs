@@ -1,6 +1,9 @@
 //! What the operator chose, as one value that never changes while the engine lives.
 
-use kueue_core::gates::Gates;
+use std::collections::BTreeMap;
+
+use kueue_core::duration::Duration;
+use kueue_core::gates::{Gate, Gates};
 
 /// Gates and configuration.
 #[derive(Clone, Debug, Default)]
@@ -13,8 +16,28 @@ pub struct Settings {
     pub ignores_undeclared: bool,
     /// Fair sharing, when it is on.
     pub fair_sharing: Option<FairSharing>,
+    /// Admission fair sharing, when it is configured.
+    pub admission_fair_sharing: Option<AdmissionFairSharing>,
     /// When parked workloads are looked at again.
     pub wake: WakePolicy,
+}
+
+impl Settings {
+    /// How LocalQueues are ordered by what they used, if that is configured and its gate is open.
+    pub(crate) fn usage_rules(&self) -> Option<&AdmissionFairSharing> {
+        self.admission_fair_sharing.as_ref().filter(|_| self.gates.enabled(Gate::AdmissionFairSharing))
+    }
+}
+
+/// How usage of LocalQueues is counted.
+#[derive(Clone, PartialEq, Debug)]
+pub struct AdmissionFairSharing {
+    /// After that time usage counts half; nothing is remembered when it is zero.
+    pub half_life: Duration,
+    /// How often usage is counted.
+    pub sampling_interval: Duration,
+    /// What a unit of each resource counts; one where none is given.
+    pub resource_weights: BTreeMap<String, f64>,
 }
 
 /// Which time orders a workload that was evicted because its pods were not ready.
@@ -27,13 +50,13 @@ pub enum RequeueOrder {
     Creation,
 }
 
-/// When parked workloads are looked at again after something changed.
+/// When parked workloads are looked at again after something changed, and the usage of LocalQueues is sampled.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum WakePolicy {
-    /// Before the next cycle.
+    /// Before the next cycle; usage when its time has come.
     #[default]
     Targeted,
-    /// When [`Engine::flush`](crate::Engine::flush) is called.
+    /// When [`Engine::flush`](crate::Engine::flush) is called; usage when [`Engine::sample`](crate::Engine::sample) is.
     Batched,
 }
 

@@ -6,6 +6,7 @@ use crate::cycle::CycleSummary;
 use crate::effect::Key;
 use crate::engine::Engine;
 use crate::id::Name;
+use crate::ledger::Ledger;
 use crate::status::Status;
 
 /// A ClusterQueue's waiting workloads.
@@ -28,13 +29,7 @@ impl Engine {
         let Some(id) = self.queue_ids.get(queue) else { return PendingView::default() };
         let pending = &self.queues[*id].pending;
         let key = |id| self.workloads[id].key.clone();
-        let mut active: Vec<Key> = pending.awake().into_iter().map(|ticket| key(ticket.id)).collect();
-        if let Some(sticky) = pending.preemptor.filter(|preemptor| preemptor.is_sticky) {
-            let sticky = key(sticky.workload);
-            if let Some(slot) = active.iter().position(|other| *other == sticky) {
-                active[..=slot].rotate_right(1);
-            }
-        }
+        let active: Vec<Key> = pending.awake().into_iter().map(|ticket| key(ticket.id)).collect();
         let mut parked: Vec<Key> = pending.asleep().map(|ticket| key(ticket.id)).collect();
         parked.sort();
         PendingView { active, parked }
@@ -66,6 +61,12 @@ impl Engine {
     /// A workload's status, with everything that was decided.
     pub fn status(&self, workload: &Key) -> Option<&Status> {
         self.workload_ids.get(workload).map(|id| &self.workloads[*id].status)
+    }
+
+    /// What a LocalQueue used of late, if that is kept.
+    pub fn ledger(&self, namespace: &str, local_queue: &str) -> Option<&Ledger> {
+        let id = self.names.known_local_queue(&namespace.into(), &local_queue.into())?;
+        self.local_queues.get(&id)?.ledger.as_ref()
     }
 
     /// A ClusterQueue's share of what its cohort lends, as the API shows it.

@@ -78,7 +78,7 @@ pub(crate) enum Place {
 pub(crate) struct Seat {
     pub(crate) queue: QueueId,
     pub(crate) class: ClassId,
-    pub(crate) namespace: NamespaceId,
+    pub(crate) local_queue: LocalQueueId,
     pub(crate) ticket: Ticket,
 }
 
@@ -112,6 +112,8 @@ pub(crate) struct Claim {
     pub(crate) queue: QueueId,
     pub(crate) usage: Vec<(PoolId, Amount)>,
     pub(crate) rank: Rank,
+    /// The LocalQueue that its usage is counted for, once it is admitted.
+    pub(crate) admitted_through: Option<LocalQueueId>,
 }
 
 /// What one pod set holds, without the pods that are done.

@@ -132,7 +132,7 @@ impl World {
                 spec.is_active = false;
                 spec.generation += 1;
             }),
-            Effect::Event(_) => {}
+            Effect::Event(_) | Effect::Consumed { .. } => {}
         }
         true
     }

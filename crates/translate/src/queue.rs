@@ -2,7 +2,7 @@
 
 use kueue_api::kueue::names::condition;
 use kueue_api::kueue::v1beta2::{
-    AdmissionCheck, BorrowWithinCohortPolicy, ClusterQueue, ClusterQueuePreemption, Cohort, FairSharing,
+    AdmissionCheck, AdmissionMode, BorrowWithinCohortPolicy, ClusterQueue, ClusterQueuePreemption, Cohort, FairSharing,
     FlavorFungibility, FlavorFungibilityPolicy, FlavorFungibilityPreference, LocalQueue, PreemptionPolicy,
     QueueingStrategy, ResourceGroup, StopPolicy,
 };
@@ -41,17 +41,25 @@ pub fn cluster_queue(object: &ClusterQueue) -> Change {
             .collect(),
         stop: stop(spec.stop_policy.as_ref()),
         weight: weight(spec.fair_sharing.as_ref()),
+        is_usage_based: spec
+            .admission_scope
+            .as_ref()
+            .is_some_and(|scope| scope.admission_mode == AdmissionMode::UsageBasedAdmissionFairSharing),
         revision: hash_of(&json!(spec)),
     }))
 }
 
 /// What a LocalQueue says.
 pub fn local_queue(object: &LocalQueue) -> Change {
+    let sharing =
+        object.status.fair_sharing.as_ref().and_then(|sharing| sharing.admission_fair_sharing_status.as_ref());
     Change::LocalQueue(LocalQueueSpec {
         namespace: object.metadata.namespace.as_str().into(),
         name: object.metadata.name.as_str().into(),
         queue: object.spec.cluster_queue.as_str().into(),
         stop: stop(object.spec.stop_policy.as_ref()),
+        weight: weight(object.spec.fair_sharing.as_ref()),
+        consumed: sharing.map(|sharing| sharing.consumed_resources.clone()),
     })
 }
 

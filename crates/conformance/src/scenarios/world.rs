@@ -20,6 +20,8 @@ pub(super) struct World {
     deleted: Vec<String>,
     has_fair_sharing: bool,
     cohorts: Vec<String>,
+    /// Namespace and name of each LocalQueue.
+    local_queues: Vec<(String, String)>,
 }
 
 impl World {
@@ -44,7 +46,7 @@ impl World {
         for effect in effects {
             match effect {
                 Effect::Status { workload, decision, .. } => note_decision(&workload.to_string(), decision, shown),
-                Effect::Deactivate(_) => {}
+                Effect::Deactivate(_) | Effect::Consumed { .. } => {}
                 Effect::Event(event) => {
                     let kind = if event.is_warning { "Warning" } else { "Normal" };
                     let events = shown.events.entry(event.workload.to_string()).or_default();
@@ -70,6 +72,11 @@ impl World {
     fn advance(&mut self, seconds: i64, shown: &mut Shown) {
         self.cluster.now = self.cluster.now + Duration::from_seconds(seconds);
         self.settle(shown);
+    }
+
+    fn sample(&mut self, shown: &mut Shown) {
+        let effects = self.cluster.engine.sample(self.cluster.now);
+        self.perform(&effects, shown);
     }
 
     /// What can be seen now.
@@ -104,6 +111,7 @@ impl World {
             let shares = self.cohorts.iter().map(|name| (name.clone(), json!(self.cluster.engine.cohort_share(name))));
             state.insert("cohortShares".to_owned(), Value::Object(shares.collect()));
         }
+        state.insert("localQueueUsage".to_owned(), Value::Object(self.local_queue_usage()));
         let mut workloads: Map<String, Value> =
             self.cluster.workloads.iter().map(|(key, object)| (key.clone(), shown_workload(object))).collect();
         workloads.extend(self.deleted.iter().map(|key| (key.clone(), json!({"deleted": true}))));
@@ -111,6 +119,15 @@ impl World {
         state.insert("notified".to_owned(), self.notified());
         prune(&mut state);
         State(state)
+    }
+
+    fn local_queue_usage(&self) -> Map<String, Value> {
+        let ledgers = self.local_queues.iter().filter_map(|(namespace, name)| {
+            let ledger = self.cluster.engine.ledger(namespace, name)?;
+            let shown = json!({"consumed": ledger.consumed(), "penalty": ledger.penalty()});
+            Some((format!("{namespace}/{name}"), shown))
+        });
+        ledgers.collect()
     }
 
     fn notified(&self) -> Value {

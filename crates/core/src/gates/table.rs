@@ -95,7 +95,7 @@ const fn version(text: &str) -> Version {
 
 gates! {
     /// Orders the LocalQueues of one ClusterQueue by what they used lately, least first.
-    AdmissionFairSharing { "0.12": alpha, off; "0.15": beta, on }, unread;
+    AdmissionFairSharing { "0.12": alpha, off; "0.15": beta, on };
     /// Keeps a workload out of its queue while the annotation `kueue.x-k8s.io/admission-gated-by` names a gate.
     AdmissionGatedBy { "0.17": alpha, off; "0.19": beta, on };
     /// Labels the pods of admitted jobs with their LocalQueue and ClusterQueue.

@@ -37,8 +37,13 @@ impl Engine {
         for (pool, amount) in &usage {
             is_exact &= self.quotas.add_usage(node, *pool, *amount);
         }
-        self.queues[queue].reserving.insert(rank.clone());
-        self.workloads[id].claim = Some(Claim { queue, usage, rank });
+        let admitted_through = workload.status.is_true(ConditionKind::Admitted).then_some(workload.local_queue);
+        let queue_state = &mut self.queues[queue];
+        queue_state.reserving.insert(rank.clone());
+        if let Some(lq) = admitted_through {
+            queue_state.count_admitted(lq, &usage, 1);
+        }
+        self.workloads[id].claim = Some(Claim { queue, usage, rank, admitted_through });
         if !is_exact {
             self.recount(queue);
         }
@@ -49,6 +54,9 @@ impl Engine {
         let Some(claim) = self.workloads[id].claim.take() else { return };
         let queue = &mut self.queues[claim.queue];
         queue.reserving.remove(&claim.rank);
+        if let Some(lq) = claim.admitted_through {
+            queue.count_admitted(lq, &claim.usage, -1);
+        }
         let node = queue.node;
         let mut is_exact = true;
         for (pool, amount) in &claim.usage {

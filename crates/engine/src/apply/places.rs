@@ -97,7 +97,7 @@ impl Engine {
             id,
         };
         let class = workload.class.expect("every workload has a class");
-        Seat { queue, class, namespace: workload.namespace, ticket }
+        Seat { queue, class, local_queue: workload.local_queue, ticket }
     }
 
     /// Takes the workload out of its queue; it is not the queue's preemptor any more.

@@ -1,6 +1,6 @@
 //! ClusterQueues and LocalQueues come, change and go.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crate::change::{LocalQueueSpec, QueueSpec, StopPolicy};
@@ -9,6 +9,7 @@ use crate::id::{LocalQueueId, Name, QueueId, WorkloadId};
 use crate::pending::Pending;
 use crate::queue::{LocalQueueObject, Queue, ResourceGroup, Rules};
 use crate::workload::Place;
+use kueue_core::time::Time;
 
 impl Engine {
     pub(crate) fn on_queue(&mut self, spec: QueueSpec) {
@@ -31,6 +32,7 @@ impl Engine {
             is_active: false,
             pending: Pending::default(),
             reserving: BTreeSet::new(),
+            admitted: BTreeMap::new(),
         });
         self.quotas.set_queue_id(node, id);
         self.queue_ids.insert(name.clone(), id);
@@ -41,6 +43,7 @@ impl Engine {
             self.sync_claim(stray);
         }
         for lq in self.served_by.get(&name).cloned().unwrap_or_default() {
+            self.refresh_usage(lq);
             self.admit_items(lq);
         }
         self.notify(&[id]);
@@ -50,6 +53,7 @@ impl Engine {
     fn change_queue(&mut self, id: QueueId, spec: QueueSpec) {
         let old = &self.queues[id].spec;
         let concerns_workloads = old.checks != spec.checks || old.stop != spec.stop;
+        let was_usage_based = old.is_usage_based;
         let name = spec.name.clone();
         let rules = Arc::new(self.rules_of(&spec));
         let queue = &mut self.queues[id];
@@ -57,6 +61,12 @@ impl Engine {
         queue.rules = rules;
         self.place_in_tree(id);
         self.notify(&[id]);
+        if was_usage_based != self.queues[id].spec.is_usage_based {
+            for lq in self.served_by.get(&name).cloned().unwrap_or_default() {
+                self.refresh_usage(lq);
+            }
+            self.queues[id].pending.reorder();
+        }
         if concerns_workloads {
             self.unsettle_queue(&name);
         }
@@ -130,13 +140,20 @@ impl Engine {
         self.unsettle_queue(name);
     }
 
-    pub(crate) fn on_local_queue(&mut self, spec: &LocalQueueSpec) {
+    pub(crate) fn on_local_queue(&mut self, spec: &LocalQueueSpec, now: Time) {
         let namespace = self.names.namespace_id(&spec.namespace);
         let id = self.names.local_queue_id(namespace, &spec.name);
-        let object = LocalQueueObject { queue: spec.queue.clone(), stop: spec.stop };
+        let object = LocalQueueObject {
+            queue: spec.queue.clone(),
+            stop: spec.stop,
+            weight: spec.weight,
+            consumed: spec.consumed.clone(),
+        };
         let old = self.local_queues.entry(id).or_default().object.replace(object);
         self.served_by.entry(spec.queue.clone()).or_default().insert(id);
         let Some(old) = old else {
+            self.refresh_usage(id);
+            self.plan_sample(id, Some(now));
             if spec.stop == StopPolicy::None {
                 self.admit_items(id);
             }
@@ -147,6 +164,15 @@ impl Engine {
             && let Some(others) = self.served_by.get_mut(&old.queue)
         {
             others.remove(&id);
+            if let Some(queue) = self.queue_ids.get(&old.queue) {
+                self.queues[*queue].pending.forget_usage(id);
+            }
+        }
+        self.refresh_usage(id);
+        if old.weight != spec.weight
+            && let Some(queue) = self.queue_of(id)
+        {
+            self.queues[queue].pending.reorder();
         }
         let was_running = old.stop == StopPolicy::None;
         let is_running = spec.stop == StopPolicy::None;
@@ -164,7 +190,13 @@ impl Engine {
     pub(crate) fn on_local_queue_gone(&mut self, namespace: &Name, name: &Name) {
         let namespace = self.names.namespace_id(namespace);
         let id = self.names.local_queue_id(namespace, name);
-        let Some(old) = self.local_queues.get_mut(&id).and_then(|lq| lq.object.take()) else { return };
+        let Some(lq) = self.local_queues.get_mut(&id) else { return };
+        let Some(old) = lq.object.take() else { return };
+        lq.ledger = None;
+        self.plan_sample(id, None);
+        if let Some(queue) = self.queue_ids.get(&old.queue) {
+            self.queues[*queue].pending.forget_usage(id);
+        }
         if let Some(others) = self.served_by.get_mut(&old.queue) {
             others.remove(&id);
         }

@@ -78,14 +78,14 @@ impl Engine {
             })
             .cloned()
             .collect();
-        let Self { queues, namespaces, classes, .. } = self;
+        let Self { queues, namespaces, classes, names, .. } = self;
         let queue = &mut queues[id];
         queue.pending.wake_cycle = queue.pending.pop_cycle;
         for (class, _) in queue.pending.no_fit.drain() {
             classes.leave(class);
         }
         let rules = queue.rules.clone();
-        queue.pending.wake(|namespace| match (namespaces.get(&namespace), &rules.namespaces) {
+        queue.pending.wake(|local_queue| match (namespaces.get(&names.namespace_of(local_queue)), &rules.namespaces) {
             (Some(labels), Some(selector)) => selector.matches(labels),
             _ => false,
         });

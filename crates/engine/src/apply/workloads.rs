@@ -141,6 +141,7 @@ impl Engine {
     }
 
     fn move_local_queue(&mut self, id: WorkloadId, old: LocalQueueId) {
+        self.waive_penalty(id, old);
         if let Some(lq) = self.local_queues.get_mut(&old) {
             lq.workloads.remove(&id);
         }
@@ -160,6 +161,7 @@ impl Engine {
         self.drop_claim(id);
         self.notify_associated(id);
         self.leave_queue(id);
+        self.waive_penalty(id, self.workloads[id].local_queue);
         let workload = self.workloads.remove(id);
         if let Some(lq) = self.local_queues.get_mut(&workload.local_queue) {
             lq.workloads.remove(&id);
@@ -189,6 +191,12 @@ impl Engine {
 
     /// Moves the workload to where it now belongs, and offers what it gave up to others.
     pub(crate) fn on_workload_changed(&mut self, id: WorkloadId, before: &Before, now: Time) {
+        self.move_workload(id, before, now);
+        self.keep_ledger(id, before.stage, now);
+        self.unsettled.insert(self.workloads[id].key.clone(), id);
+    }
+
+    fn move_workload(&mut self, id: WorkloadId, before: &Before, now: Time) {
         let workload = &self.workloads[id];
         let stage = workload.status.stage();
         if stage == Stage::Finished || !workload.is_active {
@@ -222,7 +230,6 @@ impl Engine {
                 self.notify_associated(id);
             }
         }
-        self.unsettled.insert(self.workloads[id].key.clone(), id);
     }
 
     /// Whether a parked workload changed so much that it deserves another look.

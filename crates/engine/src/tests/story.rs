@@ -117,6 +117,7 @@ impl Stage {
                 Effect::Status { workload, status, .. } => {
                     self.jobs.get_mut(&*workload.name).unwrap().status = *status;
                 }
+                Effect::Consumed { .. } => {}
                 Effect::Deactivate(workload) => self.jobs.get_mut(&*workload.name).unwrap().is_active = false,
             }
         }
@@ -154,6 +155,7 @@ impl Stage {
             checks: Vec::new(),
             stop: StopPolicy::None,
             weight: 1.0,
+            is_usage_based: options.contains_key("by-usage"),
             revision: 0,
         })));
         self.apply(Change::LocalQueue(LocalQueueSpec {
@@ -161,6 +163,8 @@ impl Stage {
             name: name.into(),
             queue: name.into(),
             stop: StopPolicy::None,
+            weight: 1.0,
+            consumed: None,
         }));
     }
 

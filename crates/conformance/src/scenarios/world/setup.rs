@@ -21,20 +21,19 @@ impl World {
             bail!("topologies are not implemented yet");
         }
         let config = &setup["config"];
-        if config.get("admissionFairSharing").is_some() {
-            bail!("admission fair sharing is not implemented yet");
-        }
         let now: Time = START.parse().context("the start")?;
         let mut world = Self {
             cluster: Cluster::new(settings(setup)?, rules(&config["resources"])?, now),
             deleted: Vec::new(),
             has_fair_sharing: config.get("fairSharing").is_some(),
             cohorts: Vec::new(),
+            local_queues: Vec::new(),
         };
         world.load(setup)?;
         let mut shown = Shown::default();
         world.settle(&mut shown);
         world.cluster.engine.flush(now);
+        world.sample(&mut shown);
         Ok(world)
     }
 
@@ -50,8 +49,11 @@ impl World {
             list(setup, key).try_for_each(|object| self.cluster.add_as(kind, object))?;
         }
         list(setup, "cohorts").try_for_each(|object| self.set_cohort(object))?;
-        for (kind, key) in [("ClusterQueue", "clusterQueues"), ("LocalQueue", "localQueues")] {
-            list(setup, key).try_for_each(|object| self.cluster.add_as(kind, object))?;
+        list(setup, "clusterQueues").try_for_each(|object| self.cluster.add_as("ClusterQueue", object))?;
+        for object in list(setup, "localQueues") {
+            let name = |key: &str| object["metadata"][key].as_str().unwrap_or_default().to_owned();
+            self.local_queues.push((name("namespace"), name("name")));
+            self.cluster.add_as("LocalQueue", object)?;
         }
         Ok(())
     }
@@ -103,6 +105,14 @@ fn settings(setup: &Value) -> Result<Settings> {
         }
         FairSharing { strategies }
     });
+    let by_usage = setup["config"].get("admissionFairSharing").map(read).transpose()?;
     let ignores_undeclared = setup["config"]["resources"]["quotaCheckStrategy"] == "IgnoreUndeclared";
-    Ok(Settings { gates, fair_sharing, ignores_undeclared, wake: WakePolicy::Batched, ..Settings::default() })
+    Ok(Settings {
+        gates,
+        fair_sharing,
+        admission_fair_sharing: by_usage.as_ref().map(kueue_translate::admission_fair_sharing),
+        ignores_undeclared,
+        wake: WakePolicy::Batched,
+        ..Settings::default()
+    })
 }

@@ -23,6 +23,7 @@ impl World {
                 self.cluster.engine.flush(self.cluster.now);
                 self.settle(shown);
             }
+            "sampleLocalQueues" => self.sample(shown),
             "advance" => self.advance(step["seconds"].as_i64().context("seconds")?, shown),
             "create" => {
                 for object in step["workloads"].as_array().into_iter().flatten() {
