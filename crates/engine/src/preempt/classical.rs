@@ -51,6 +51,7 @@ struct Field<'a> {
     demand: &'a Demand,
     sources: Vec<Source>,
     departed: &'a BTreeSet<WorkloadId>,
+    first_staying: Rank,
 }
 
 impl Engine {
@@ -66,6 +67,7 @@ impl Engine {
             demand,
             sources: Vec::new(),
             departed,
+            first_staying: first_staying(),
         };
         field.find_sources(quotas);
         for may_borrow in field.attempts(quotas) {
@@ -135,7 +137,9 @@ impl<'a> Field<'a> {
     }
 
     fn has_candidate(&self, claimed: Claimed) -> bool {
-        [false, true].into_iter().any(|is_staying| Merge::new(self, claimed, is_staying).next(self).is_some())
+        let policy = self.policy(claimed);
+        let mut sources = self.sources.iter().filter(|source| source.claimed == claimed);
+        sources.any(|source| self.next_eligible(policy, &mut self.queues[source.queue].reserving.range(..)).is_some())
     }
 
     fn policy(&self, claimed: Claimed) -> PreemptionPolicy {
@@ -151,9 +155,17 @@ impl<'a> Field<'a> {
             for claimed in ORDER {
                 let mut merge = Merge::new(self, claimed, is_staying);
                 while let Some((rank, source)) = merge.next(self) {
-                    let Some(reason) = self.reason(quotas, rank, source, may_borrow) else { continue };
+                    if claimed == Claimed::ByPriority && may_borrow && self.spares_borrowers(rank) {
+                        // Priorities grow, so all that come after are spared as well.
+                        break;
+                    }
+                    if !self.is_source_borrowing(quotas, source) {
+                        // Removing others never makes it borrow again.
+                        merge.close_last();
+                        continue;
+                    }
                     remove_claim(quotas, self.workloads, self.queues, rank.id);
-                    targets.push(Target { workload: rank.id, reason });
+                    targets.push(Target { workload: rank.id, reason: self.reason(rank, source) });
                     if fits(quotas, self.demand, may_borrow) {
                         fill_back(quotas, self.workloads, self.queues, self.demand, &mut targets, may_borrow);
                         return targets;
@@ -164,30 +176,35 @@ impl<'a> Field<'a> {
         Vec::new()
     }
 
-    /// By which rule the candidate may go at this point of the search, if it may.
-    fn reason(&self, quotas: &Quotas, rank: &Rank, source: &Source, may_borrow: bool) -> Option<&'static str> {
-        let reason = match source.claimed {
-            Claimed::InQueue => return Some(text::IN_CLUSTER_QUEUE),
-            Claimed::ByHierarchy => text::IN_COHORT_RECLAMATION,
-            Claimed::ByPriority if self.spares_borrowers(rank) => {
-                if may_borrow {
-                    return None;
-                }
-                text::IN_COHORT_RECLAMATION
-            }
-            Claimed::ByPriority => text::IN_COHORT_RECLAIM_WHILE_BORROWING,
-        };
+    /// Whether something can be reclaimed from the queue at this point of the search.
+    fn is_source_borrowing(&self, quotas: &Quotas, source: &Source) -> bool {
         let pools = &self.demand.pools;
-        if quotas.is_within_nominal(source.node, pools) {
-            return None;
+        let Some(common) = source.common else { return true };
+        let path = quotas.ancestors(source.node).take_while(|above| *above != common);
+        std::iter::once(source.node).chain(path).all(|node| !quotas.is_within_nominal(node, pools))
+    }
+
+    /// By which rule the candidate goes.
+    fn reason(&self, rank: &Rank, source: &Source) -> &'static str {
+        match source.claimed {
+            Claimed::InQueue => text::IN_CLUSTER_QUEUE,
+            Claimed::ByPriority if !self.spares_borrowers(rank) => text::IN_COHORT_RECLAIM_WHILE_BORROWING,
+            Claimed::ByHierarchy | Claimed::ByPriority => text::IN_COHORT_RECLAMATION,
         }
-        let path = quotas.ancestors(source.node).take_while(|above| Some(*above) != source.common);
-        for above in path {
-            if quotas.is_within_nominal(above, pools) {
-                return None;
+    }
+
+    /// The next of a queue's workloads that may go and whose going would help.
+    fn next_eligible(&self, policy: PreemptionPolicy, ranks: &mut Range<'a, Rank>) -> Option<&'a Rank> {
+        for rank in ranks {
+            let workload = &self.workloads[rank.id];
+            match self.standing.may_preempt(rank, policy, workload, self.settings) {
+                Eligibility::NoneAfter => return None,
+                Eligibility::Yes if self.departed.contains(&rank.id) => {}
+                Eligibility::Yes if uses_any(workload, &self.demand.pools) => return Some(rank),
+                Eligibility::Yes | Eligibility::No => {}
             }
         }
-        Some(reason)
+        None
     }
 
     /// Whether the candidate may only go if the preemptor does not borrow.
@@ -207,15 +224,23 @@ struct Merge<'a> {
     cursors: Vec<(Range<'a, Rank>, usize)>,
     heads: BinaryHeap<Reverse<(&'a Rank, usize)>>,
     policy: PreemptionPolicy,
+    /// The cursor of the last candidate; it moves on when the next one is asked for.
+    last: Option<usize>,
 }
 
 impl<'a> Merge<'a> {
     fn new(field: &Field<'a>, claimed: Claimed, is_staying: bool) -> Self {
-        let mut merge = Self { cursors: Vec::new(), heads: BinaryHeap::new(), policy: field.policy(claimed) };
-        let first_staying = first_staying();
+        let mut merge =
+            Self { cursors: Vec::new(), heads: BinaryHeap::new(), policy: field.policy(claimed), last: None };
         for (index, source) in field.sources.iter().enumerate().filter(|(_, source)| source.claimed == claimed) {
             let reserving = &field.queues[source.queue].reserving;
-            let range = if is_staying { reserving.range(&first_staying..) } else { reserving.range(..&first_staying) };
+            let has_leaving = reserving.first().is_some_and(|first| !first.is_staying);
+            let range = match (is_staying, has_leaving) {
+                (true, true) => reserving.range(&field.first_staying..),
+                (true, false) => reserving.range(..),
+                (false, true) => reserving.range(..&field.first_staying),
+                (false, false) => continue,
+            };
             merge.cursors.push((range, index));
             merge.advance(field, merge.cursors.len() - 1);
         }
@@ -223,24 +248,22 @@ impl<'a> Merge<'a> {
     }
 
     fn next<'s>(&mut self, field: &'s Field<'a>) -> Option<(&'a Rank, &'s Source)> {
+        if let Some(cursor) = self.last.take() {
+            self.advance(field, cursor);
+        }
         let Reverse((rank, cursor)) = self.heads.pop()?;
-        let source = self.cursors[cursor].1;
-        self.advance(field, cursor);
-        Some((rank, &field.sources[source]))
+        self.last = Some(cursor);
+        Some((rank, &field.sources[self.cursors[cursor].1]))
+    }
+
+    /// Nothing more is wanted from the queue of the last candidate.
+    fn close_last(&mut self) {
+        self.last = None;
     }
 
     fn advance(&mut self, field: &Field<'a>, cursor: usize) {
-        for rank in self.cursors[cursor].0.by_ref() {
-            let workload = &field.workloads[rank.id];
-            match field.standing.may_preempt(rank, self.policy, workload, field.settings) {
-                Eligibility::NoneAfter => return,
-                Eligibility::Yes if field.departed.contains(&rank.id) => {}
-                Eligibility::Yes if uses_any(workload, &field.demand.pools) => {
-                    self.heads.push(Reverse((rank, cursor)));
-                    return;
-                }
-                Eligibility::Yes | Eligibility::No => {}
-            }
+        if let Some(rank) = field.next_eligible(self.policy, &mut self.cursors[cursor].0) {
+            self.heads.push(Reverse((rank, cursor)));
         }
     }
 }
