@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 
 use anyhow::{Context, Result};
 use kueue_api::core_v1::LimitRange;
+use kueue_api::kueue::names::label;
 use kueue_api::kueue::v1beta2::Workload;
 use kueue_api::limit_range::Summary;
 use kueue_core::resource::Formatter;
@@ -90,6 +91,9 @@ impl Cluster {
                     (workload, &|object| status_from_engine(status, &self.formatter, &mut object.status))
                 }
                 Effect::Deactivate(workload) => (workload, &|object| object.spec.active = Some(false)),
+                Effect::MarkParent(workload) => (workload, &|object| {
+                    object.metadata.labels.insert(label::CONCURRENT_ADMISSION_PARENT.to_owned(), "true".to_owned());
+                }),
                 Effect::Event(_) | Effect::Consumed { .. } => continue,
             };
             let key = workload.to_string();

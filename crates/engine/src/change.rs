@@ -205,6 +205,13 @@ pub struct QueueCheckSpec {
     pub flavors: Vec<Name>,
 }
 
+/// How a ClusterQueue lets jobs wait for several flavors at once.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ConcurrentAdmission {
+    /// The least preferred flavor that an admitted job may still move to; any when missing.
+    pub last_acceptable_flavor: Option<Name>,
+}
+
 /// A ClusterQueue.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct QueueSpec {
@@ -228,6 +235,8 @@ pub struct QueueSpec {
     pub stop: StopPolicy,
     /// Its weight in fair sharing.
     pub weight: f64,
+    /// Present where every job has variants.
+    pub concurrent: Option<ConcurrentAdmission>,
     /// Whether LocalQueues that used less go first.
     pub is_usage_based: bool,
     /// Different whenever anything in the object's spec is: any edit gives parked workloads another chance.
@@ -300,6 +309,18 @@ pub struct PodSetSpec {
     pub fingerprint: u64,
 }
 
+/// The part of a workload in concurrent admission, where a job waits for several flavors at once: its own workload is
+/// the parent, and one variant per flavor waits on its behalf.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct VariantSpec {
+    /// It is marked as a parent, and never queued itself.
+    pub is_parent: bool,
+    /// It is a variant of the workload with this uid.
+    pub variant_of: Option<Name>,
+    /// The flavors it may get, the first being the one it stands for; any when missing.
+    pub allowed_flavors: Option<Vec<Name>>,
+}
+
 /// A Workload.
 #[derive(Clone, Debug, Default)]
 pub struct WorkloadSpec {
@@ -329,6 +350,8 @@ pub struct WorkloadSpec {
     pub gated_by: Option<Name>,
     /// The workload whose place it takes: an elastic job grew.
     pub replaces: Option<Key>,
+    /// Its part in concurrent admission, if it has one.
+    pub variant: Option<Box<VariantSpec>>,
     /// How long it may run.
     pub max_execution_s: Option<i32>,
     /// Its pods.

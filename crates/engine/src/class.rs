@@ -1,13 +1,13 @@
 //! Workloads that every queue would treat alike share a class.
 //!
-//! Two workloads are alike when their pod sets, the pods that still count, and their priorities are equal. What one
-//! attempt finds out about one of them holds for all.
+//! Two workloads are alike when their pod sets, the pods that still count, their priorities and the flavors they may
+//! get are equal. What one attempt finds out about one of them holds for all.
 
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
-use crate::id::{ClassId, Slab};
+use crate::id::{ClassId, Name, Slab};
 use crate::workload::PodSet;
 
 /// What members of a class have in common.
@@ -17,6 +17,8 @@ pub(crate) struct Likeness {
     /// Pods per pod set that still need something.
     pub(crate) counts: Vec<i32>,
     pub(crate) priority: i64,
+    /// The only flavors that are tried, if not all are.
+    pub(crate) allowed_flavors: Option<Vec<Name>>,
 }
 
 /// All classes with a living member, or about which something is remembered.

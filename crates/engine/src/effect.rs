@@ -38,6 +38,8 @@ pub enum Effect {
     },
     /// The workload is to be switched off (`spec.active: false`).
     Deactivate(Key),
+    /// The workload is to be marked as the parent of variants (label `kueue.x-k8s.io/concurrent-admission-parent`).
+    MarkParent(Key),
     /// What a LocalQueue used, for its status.
     Consumed {
         /// The LocalQueue.

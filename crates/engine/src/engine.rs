@@ -38,6 +38,8 @@ pub struct Engine {
     pub(crate) served_by: ServedBy,
     pub(crate) workloads: Slab<WorkloadId, Workload>,
     pub(crate) workload_ids: FxHashMap<Key, WorkloadId>,
+    /// Variants by the uid of their parent.
+    pub(crate) families: FxHashMap<Name, BTreeMap<Key, WorkloadId>>,
     pub(crate) classes: Classes,
     /// Workloads that hold quota in a ClusterQueue that does not exist, and its name.
     pub(crate) strays: BTreeMap<WorkloadId, Name>,
@@ -82,6 +84,7 @@ impl Engine {
             served_by: BTreeMap::new(),
             workloads: Slab::default(),
             workload_ids: FxHashMap::default(),
+            families: FxHashMap::default(),
             classes: Classes::default(),
             strays: BTreeMap::new(),
             ready: BTreeSet::new(),

@@ -26,6 +26,7 @@ mod status;
 #[cfg(test)]
 mod tests;
 mod text;
+mod variant;
 mod view;
 mod workload;
 

@@ -76,6 +76,13 @@ impl Engine {
         if self.workloads[id].status.stage() == Stage::Finished {
             return Step::Rest(None);
         }
+        if self.is_unmarked_parent(id) {
+            let workload = &mut self.workloads[id];
+            workload.variant.get_or_insert_default().is_parent = true;
+            self.effects.push(Effect::MarkParent(workload.key.clone()));
+            self.leave_queue(id);
+            return Step::Taken;
+        }
         if std::mem::take(&mut self.workloads[id].has_stopped)
             && let Some(step) = self.step_stopped(id, now)
         {

@@ -2,6 +2,7 @@
 
 mod slices;
 mod story;
+mod variants;
 
 use expect_test::expect;
 use story::{check, play};

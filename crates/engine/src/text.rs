@@ -22,6 +22,7 @@ pub(crate) const DEACTIVATED: &str = "Deactivated";
 pub(crate) const REACTIVATED: &str = "Reactivated";
 pub(crate) const PODS_READY_TIMEOUT: &str = "PodsReadyTimeout";
 pub(crate) const NODE_FAILURES: &str = "NodeFailures";
+pub(crate) const FLAVOR_MIGRATION: &str = "FlavorMigration";
 pub(crate) const ADMISSION_CHECK: &str = "AdmissionCheck";
 pub(crate) const ADMISSION_CHECK_REJECTED: &str = "AdmissionCheckRejected";
 pub(crate) const BACKOFF_FINISHED: &str = "BackoffFinished";
@@ -67,6 +68,9 @@ pub(crate) const NO_LONGER_FITS: &str = "Workload no longer fits after processin
 pub(crate) const OVERLAPPING_TARGETS: &str = "Workload has overlapping preemption targets with another workload";
 pub(crate) const DEFERRED_FIT: &str =
     "Workload has overlapping preemption targets with another workload, but will fit after these preemptions complete";
+pub(crate) const SIBLING_ADMITTED: &str = "A more favorable variant is already admitted";
+pub(crate) const NOT_ACCEPTABLE_FLAVOR: &str = "Target flavor is below LastAcceptableFlavorName";
+pub(crate) const PENDING_MIGRATION: &str = ". Pending the migration of 1 workload(s)";
 pub(crate) const WORKLOAD_DEACTIVATED: &str = "The workload is deactivated";
 pub(crate) const WORKLOAD_REACTIVATED: &str = "The workload was reactivated";
 pub(crate) const BACKOFF_OVER: &str = "The workload backoff was finished";
@@ -265,6 +269,10 @@ pub(crate) fn preempted_workload(preemptor: &PreemptionParty<'_>, victim: &Preem
 pub(crate) fn slice_replaced(uid: &str, job_uid: &str) -> Name {
     format!("Replaced to accommodate a workload (UID: {uid}, JobUID: {job_uid}) due to workload slice aggregation")
         .into()
+}
+
+pub(crate) fn migrated(uid: &str) -> Name {
+    format!("Evicted to accommodate a workload (UID: {uid}) due to migration to more favorable resource flavor").into()
 }
 
 fn or_unknown(text: &str) -> &str {

@@ -7,7 +7,8 @@ use kueue_core::amount::Amount;
 use kueue_core::gates::{Gate, Gates};
 use kueue_core::time::Time;
 
-use crate::change::{PodSetSpec, PriorityClass};
+use crate::change::{PodSetSpec, PriorityClass, VariantSpec};
+use crate::class::Likeness;
 use crate::effect::Key;
 use crate::id::{ClassId, FlavorId, LocalQueueId, Name, NamespaceId, PoolId, QueueId, ResourceId, WorkloadId};
 use crate::settings::{RequeueOrder, Settings};
@@ -40,6 +41,7 @@ pub(crate) struct Workload {
     pub(crate) gated_by: Option<Name>,
     /// The slice whose place it takes.
     pub(crate) replaces: Option<Key>,
+    pub(crate) variant: Option<Box<VariantSpec>>,
     pub(crate) max_execution_s: Option<i32>,
     pub(crate) pod_sets: Arc<[PodSet]>,
     pub(crate) invalid: Option<Name>,
@@ -144,6 +146,7 @@ pub(crate) struct Total {
 impl Workload {
     pub(crate) fn is_admissible(&self) -> bool {
         self.gated_by.is_none()
+            && !self.is_parent()
             && !self.status.is_true(ConditionKind::Finished)
             && self.is_active
             && !self.status.has_reservation()
@@ -199,6 +202,25 @@ impl Workload {
     /// What it asks for, per pod set.
     pub(crate) fn totals(&self, gates: Gates) -> Vec<Total> {
         self.pod_sets.iter().map(|pod_set| pod_set.total(self.count_after_reclaim(pod_set, gates))).collect()
+    }
+
+    /// What it has in common with others of its class.
+    pub(crate) fn likeness(&self, gates: Gates) -> Likeness {
+        Likeness {
+            pod_sets: self.pod_sets.clone(),
+            counts: self.pod_sets.iter().map(|pod_set| self.count_after_reclaim(pod_set, gates)).collect(),
+            priority: self.priority,
+            allowed_flavors: self.variant.as_ref().and_then(|variant| variant.allowed_flavors.clone()),
+        }
+    }
+
+    /// Whether variants wait on its behalf.
+    pub(crate) fn is_parent(&self) -> bool {
+        self.variant.as_ref().is_some_and(|variant| variant.is_parent)
+    }
+
+    pub(crate) fn is_variant(&self) -> bool {
+        self.variant.as_ref().is_some_and(|variant| variant.variant_of.is_some())
     }
 
     pub(crate) fn can_start_with_fewer(&self) -> bool {

@@ -132,6 +132,9 @@ impl World {
                 spec.is_active = false;
                 spec.generation += 1;
             }),
+            Effect::MarkParent(workload) => {
+                self.edit(&workload, |spec| spec.variant.get_or_insert_default().is_parent = true);
+            }
             Effect::Event(_) | Effect::Consumed { .. } => {}
         }
         true

@@ -9,7 +9,10 @@ use kueue_api::kueue::v1beta2::{
 use kueue_api::meta::ConditionStatus;
 use kueue_core::amount::Amount;
 use kueue_engine as engine;
-use kueue_engine::{Change, CheckController, CheckSpec, CohortSpec, LocalQueueSpec, Name, QueueCheckSpec, QueueSpec};
+use kueue_engine::{
+    Change, CheckController, CheckSpec, CohortSpec, ConcurrentAdmission, LocalQueueSpec, Name, QueueCheckSpec,
+    QueueSpec,
+};
 use serde_json::json;
 
 use crate::workload::hash_of;
@@ -41,6 +44,14 @@ pub fn cluster_queue(object: &ClusterQueue) -> Change {
             .collect(),
         stop: stop(spec.stop_policy.as_ref()),
         weight: weight(spec.fair_sharing.as_ref()),
+        concurrent: spec.concurrent_admission_policy.as_ref().map(|policy| ConcurrentAdmission {
+            last_acceptable_flavor: policy
+                .migration
+                .constraints
+                .as_ref()
+                .and_then(|constraints| constraints.last_acceptable_flavor_name.as_deref())
+                .map(Into::into),
+        }),
         is_usage_based: spec
             .admission_scope
             .as_ref()

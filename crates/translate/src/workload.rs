@@ -3,11 +3,14 @@
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
 use kueue_api::core_v1::{Container, PodSpec};
+use kueue_api::kueue;
 use kueue_api::kueue::names::{annotation, label};
-use kueue_api::kueue::v1beta2::{PodSet, PriorityClassKind, Workload};
+use kueue_api::kueue::v1beta2::{self, PodSet, PriorityClassKind, Workload};
 use kueue_api::limit_range::Summary;
+use kueue_api::meta::ObjectMeta;
+use kueue_core::csv;
 use kueue_core::resource::base_units;
-use kueue_engine::{Change, Key, PodSetSpec, PriorityClass, WorkloadSpec};
+use kueue_engine::{Change, Key, PodSetSpec, PriorityClass, VariantSpec, WorkloadSpec};
 use serde_json::{Value, json};
 
 use crate::placement::placement;
@@ -51,6 +54,7 @@ pub fn workload(object: &Workload, around: &Surroundings<'_>) -> Change {
             .filter(|gate| !gate.is_empty())
             .map(|gate| gate.as_str().into()),
         replaces: meta.annotations.get(annotation::WORKLOAD_SLICE_REPLACEMENT_FOR).and_then(|key| slice_key(key)),
+        variant: variant(meta),
         max_execution_s: spec.maximum_execution_time_seconds,
         pod_sets: spec.pod_sets.iter().zip(&pods).map(|(pod_set, pod)| pod_set_spec(pod_set, pod, around)).collect(),
         invalid: invalid(&pods, around.limits).map(Into::into),
@@ -62,6 +66,26 @@ pub fn workload(object: &Workload, around: &Surroundings<'_>) -> Change {
 fn slice_key(text: &str) -> Option<Key> {
     let (namespace, name) = text.split_once('/')?;
     Some(Key { namespace: namespace.into(), name: name.into() })
+}
+
+fn is_our_version(api_version: &str) -> bool {
+    api_version.split_once('/') == Some((kueue::GROUP, v1beta2::VERSION))
+}
+
+/// The part of a Workload in concurrent admission.
+fn variant(meta: &ObjectMeta) -> Option<Box<VariantSpec>> {
+    let parent = meta
+        .owner_references
+        .iter()
+        .find(|owner| owner.kind == "Workload" && is_our_version(&owner.api_version))
+        .filter(|owner| !owner.name.is_empty());
+    let allowed = meta.annotations.get(annotation::WORKLOAD_ALLOWED_RESOURCE_FLAVORS);
+    let variant = VariantSpec {
+        is_parent: meta.labels.get(label::CONCURRENT_ADMISSION_PARENT).is_some_and(|value| value == "true"),
+        variant_of: parent.map(|owner| owner.uid.as_str().into()),
+        allowed_flavors: allowed.map(|list| csv::parse(list).into_iter().map(Into::into).collect()),
+    };
+    (variant != VariantSpec::default()).then(|| Box::new(variant))
 }
 
 fn priority_class(object: &Workload) -> Option<PriorityClass> {

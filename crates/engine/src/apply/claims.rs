@@ -12,13 +12,23 @@ use crate::workload::{Claim, Held, Rank};
 impl Engine {
     /// Counts the quota that the workload holds, as its status says.
     pub(crate) fn sync_claim(&mut self, id: WorkloadId) {
-        self.drop_claim(id);
         let workload = &self.workloads[id];
         if !workload.holds_quota() {
-            return;
+            return self.drop_claim(id);
         }
         let admission = workload.status.admission.clone().expect("who holds quota has an admission");
-        let Some(queue) = self.queue_ids.get(&admission.queue).copied() else {
+        let queue = self.queue_ids.get(&admission.queue).copied();
+        let counted = workload.claim.as_ref().map(|claim| claim.queue);
+        if queue.is_some_and(|queue| counted == Some(queue) && self.is_stand_in(id, queue)) {
+            // What it held before the queue had variants stays counted until it ends.
+            return;
+        }
+        self.drop_claim(id);
+        if queue.is_some_and(|queue| self.is_stand_in(id, queue)) {
+            // A parent's admission repeats that of its variant, which is counted there.
+            return;
+        }
+        let Some(queue) = queue else {
             self.strays.insert(id, admission.queue.clone());
             return;
         };

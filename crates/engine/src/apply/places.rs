@@ -26,8 +26,13 @@ impl Engine {
         if self.local_queues.get(&lq).is_none_or(|lq| lq.target().is_none()) {
             return;
         }
+        let queue = self.queue_of(lq);
+        if queue.is_some_and(|queue| self.is_stand_in(id, queue)) {
+            self.leave_queue(id);
+            return;
+        }
         self.workloads[id].assigned = Some(lq);
-        let Some(queue) = self.queue_of(lq) else { return };
+        let Some(queue) = queue else { return };
         if matches!(self.workloads[id].place, Place::InFlight(_)) {
             return;
         }

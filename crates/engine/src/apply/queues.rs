@@ -3,6 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use kueue_core::gates::Gate;
+
 use crate::change::{LocalQueueSpec, QueueSpec, StopPolicy};
 use crate::engine::Engine;
 use crate::id::{LocalQueueId, Name, QueueId, WorkloadId};
@@ -12,7 +14,10 @@ use crate::workload::Place;
 use kueue_core::time::Time;
 
 impl Engine {
-    pub(crate) fn on_queue(&mut self, spec: QueueSpec) {
+    pub(crate) fn on_queue(&mut self, mut spec: QueueSpec) {
+        if !self.settings.gates.enabled(Gate::ConcurrentAdmission) {
+            spec.concurrent = None;
+        }
         match self.queue_ids.get(&spec.name) {
             Some(id) if self.queues[*id].spec == spec => {}
             Some(id) => self.change_queue(*id, spec),
@@ -52,7 +57,8 @@ impl Engine {
 
     fn change_queue(&mut self, id: QueueId, spec: QueueSpec) {
         let old = &self.queues[id].spec;
-        let concerns_workloads = old.checks != spec.checks || old.stop != spec.stop;
+        let changes_variants = old.concurrent.is_some() != spec.concurrent.is_some();
+        let concerns_workloads = old.checks != spec.checks || old.stop != spec.stop || changes_variants;
         let was_usage_based = old.is_usage_based;
         let name = spec.name.clone();
         let rules = Arc::new(self.rules_of(&spec));
@@ -69,6 +75,12 @@ impl Engine {
         }
         if concerns_workloads {
             self.unsettle_queue(&name);
+        }
+        if changes_variants {
+            for lq in self.served_by.get(&name).cloned().unwrap_or_default() {
+                self.withdraw_stand_ins(lq, id);
+                self.admit_items(lq);
+            }
         }
     }
 
@@ -222,12 +234,18 @@ impl Engine {
         for id in members {
             let workload = &mut self.workloads[id];
             workload.assigned = Some(lq);
-            if let Some(queue) = queue
-                && workload.is_admissible()
-                && workload.place == Place::Nowhere
-            {
+            let is_waiting = workload.is_admissible() && workload.place == Place::Nowhere;
+            if let Some(queue) = queue.filter(|queue| is_waiting && !self.is_stand_in(id, *queue)) {
                 self.push_awake(id, queue);
             }
+        }
+    }
+
+    /// Takes those out of the queue that have variants from now on.
+    fn withdraw_stand_ins(&mut self, lq: LocalQueueId, queue: QueueId) {
+        let members = self.local_queues.get(&lq).map(|lq| lq.workloads.clone()).unwrap_or_default();
+        for id in members.into_iter().filter(|id| self.is_stand_in(*id, queue)).collect::<Vec<_>>() {
+            self.leave_queue(id);
         }
     }
 

@@ -6,7 +6,6 @@ use kueue_core::gates::Gate;
 use kueue_core::time::Time;
 
 use crate::change::{PriorityClass, WorkloadSpec};
-use crate::class::Likeness;
 use crate::effect::Key;
 use crate::engine::Engine;
 use crate::id::{ClassId, LocalQueueId, Name, ResourceId, WorkloadId};
@@ -34,6 +33,9 @@ impl Engine {
         }
         if !self.settings.gates.enabled(Gate::ElasticJobsViaWorkloadSlices) {
             spec.replaces = None;
+        }
+        if !self.settings.gates.enabled(Gate::ConcurrentAdmission) {
+            spec.variant = None;
         }
         let key = Key { namespace: spec.namespace.clone(), name: spec.name.clone() };
         match self.workload_ids.get(&key) {
@@ -66,6 +68,7 @@ impl Engine {
             is_active: spec.is_active,
             gated_by: spec.gated_by,
             replaces: spec.replaces,
+            variant: spec.variant,
             max_execution_s: spec.max_execution_s,
             pod_sets,
             invalid: spec.invalid,
@@ -84,6 +87,7 @@ impl Engine {
         let id = self.workloads.insert(workload);
         self.workload_ids.insert(key.clone(), id);
         self.local_queues.entry(local_queue).or_default().workloads.insert(id);
+        self.change_family(id, None);
         let workload = &self.workloads[id];
         if workload.is_admissible() {
             self.queue_up(id, true, now);
@@ -112,6 +116,7 @@ impl Engine {
             && workload.generation == spec.generation
             && workload.gated_by == spec.gated_by
             && workload.replaces == spec.replaces
+            && workload.variant == spec.variant
         {
             // What the engine decided comes back as it was written: nothing new.
             return;
@@ -127,6 +132,7 @@ impl Engine {
         workload.is_active = spec.is_active;
         workload.gated_by = spec.gated_by;
         workload.replaces = spec.replaces;
+        let old_variant = std::mem::replace(&mut workload.variant, spec.variant);
         workload.max_execution_s = spec.max_execution_s;
         workload.invalid = spec.invalid;
         workload.status = spec.status;
@@ -134,6 +140,7 @@ impl Engine {
             workload.pod_sets = pod_sets;
         }
         self.refresh_class(id);
+        self.change_family(id, old_variant.as_deref());
         if old_local_queue != local_queue {
             self.move_local_queue(id, old_local_queue);
         }
@@ -161,6 +168,7 @@ impl Engine {
         self.drop_claim(id);
         self.notify_associated(id);
         self.leave_queue(id);
+        self.leave_family(id);
         self.waive_penalty(id, self.workloads[id].local_queue);
         let workload = self.workloads.remove(id);
         if let Some(lq) = self.local_queues.get_mut(&workload.local_queue) {
@@ -273,9 +281,7 @@ impl Engine {
 
     fn join_class(&mut self, workload: &mut Workload) -> ClassId {
         let gates = self.settings.gates;
-        let counts = workload.pod_sets.iter().map(|pod_set| workload.count_after_reclaim(pod_set, gates)).collect();
-        let likeness = Likeness { pod_sets: workload.pod_sets.clone(), counts, priority: workload.priority };
-        let class = self.classes.join(likeness);
+        let class = self.classes.join(workload.likeness(gates));
         workload.pod_sets = self.classes.pod_sets(class).clone();
         class
     }
@@ -284,11 +290,7 @@ impl Engine {
     /// it is seated again.
     fn refresh_class(&mut self, id: WorkloadId) {
         let gates = self.settings.gates;
-        let workload = &self.workloads[id];
-        let counts: Vec<i32> =
-            workload.pod_sets.iter().map(|pod_set| workload.count_after_reclaim(pod_set, gates)).collect();
-        let likeness = Likeness { pod_sets: workload.pod_sets.clone(), counts, priority: workload.priority };
-        let class = self.classes.join(likeness);
+        let class = self.classes.join(self.workloads[id].likeness(gates));
         let pod_sets = self.classes.pod_sets(class).clone();
         let workload = &mut self.workloads[id];
         workload.pod_sets = pod_sets;

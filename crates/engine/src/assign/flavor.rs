@@ -59,6 +59,10 @@ impl Engine {
                 found.refusals.push(Refusal::NotNominated { flavor, resource });
                 continue;
             }
+            if !self.allows_flavor(plan.workload, flavor) {
+                found.refusals.push(Refusal::NotAllowed(flavor));
+                continue;
+            }
             if let Some(refusal) = self.mismatch(plan, pod_set, flavor) {
                 found.refusals.push(refusal.clone());
                 found.attempts.push(Attempt::refused(flavor, refusal));

@@ -15,7 +15,7 @@ use crate::id::{FlavorId, Name, NodeId, WorkloadId};
 use crate::pending::Preemptor;
 use crate::preempt::Target;
 use crate::status::eviction::Eviction;
-use crate::status::{Admission, ConditionKind, PodSetAdmission, PodSetRequests, Reason};
+use crate::status::{Admission, ConditionKind, PodSetAdmission, PodSetRequests, Reason, Verdict};
 use crate::text::{self, PreemptionParty};
 use crate::workload::{Place, Progress};
 
@@ -30,6 +30,7 @@ impl Engine {
             match entry.outcome {
                 Outcome::Admitted => self.admit(entry, &mut touched, now),
                 Outcome::Preempting => self.preempt(entry, &mut touched, now),
+                Outcome::Migrating(sibling) => self.evict_sibling(entry, sibling, &mut touched, now),
                 Outcome::Waiting | Outcome::Skipped => {}
             }
         }
@@ -186,6 +187,25 @@ impl Engine {
         self.emit_event(entry.workload, false, text::PREEMPTED_WORKLOAD, preemptor_event);
     }
 
+    /// Asks a less favourable variant of the same job to make way.
+    fn evict_sibling(&mut self, entry: &Entry, sibling: WorkloadId, touched: &mut Touched, now: Time) {
+        self.touch(sibling, touched);
+        let message = text::migrated(&self.workloads[entry.workload].uid);
+        let eviction = Eviction::new(text::FLAVOR_MIGRATION, message);
+        let stamp = self.stamp(sibling, now);
+        let status = &mut self.workloads[sibling].status;
+        let is_said = status.condition(ConditionKind::Evicted).is_some_and(|evicted| {
+            evicted.verdict == Verdict::True && evicted.reason == eviction.reason && evicted.message == eviction.message
+        });
+        if is_said {
+            touched.remove(&self.workloads[sibling].key);
+        } else {
+            status.evict(&eviction, stamp);
+            self.emit_status(sibling, Decision::Evicted(Reason::Borrowed(eviction.reason)));
+        }
+        self.emit_event(sibling, false, eviction.event_reason(), eviction.message.to_string());
+    }
+
     fn party(&self, id: WorkloadId, node: NodeId) -> PreemptionParty<'_> {
         let workload = &self.workloads[id];
         let mut path: Vec<&str> = self.quotas.ancestors(node).map(|above| &*self.quotas.node(above).name).collect();
@@ -211,6 +231,9 @@ impl Engine {
         };
         if entry.outcome == Outcome::Preempting {
             message.push_str(&text::pending_preemption(entry.targets.len()));
+        }
+        if let Outcome::Migrating(_) = entry.outcome {
+            message.push_str(text::PENDING_MIGRATION);
         }
         self.requeue(entry.workload, entry.requeue, entry.reason, entry.progress, now);
         self.explain(entry.workload, entry.reason, message, touched, now);
@@ -260,9 +283,12 @@ impl Engine {
         self.workloads[id].place = Place::Nowhere;
         self.workloads[id].progress = progress.map(Box::new);
         let workload = &self.workloads[id];
-        let Some(queue) = self.queue_of(workload.local_queue).filter(|_| workload.is_admissible()) else { return };
+        let queue = self.queue_of(workload.local_queue);
+        let Some(queue) = queue.filter(|queue| workload.is_admissible() && !self.is_stand_in(id, *queue)) else {
+            return;
+        };
         let strategy = self.queues[queue].rules.strategy;
-        if reason == RequeueReason::PendingPreemption {
+        if matches!(reason, RequeueReason::PendingPreemption | RequeueReason::PendingMigration) {
             self.queues[queue].pending.preemptor = Some(Preemptor {
                 workload: id,
                 generation: workload.evaluated_generation,
@@ -270,10 +296,15 @@ impl Engine {
             });
         }
         let is_immediate = match strategy {
-            QueueingStrategy::StrictFifo => reason != RequeueReason::NamespaceMismatch,
-            QueueingStrategy::BestEffortFifo => {
-                matches!(reason, RequeueReason::FailedAfterNomination | RequeueReason::PendingPreemption)
+            QueueingStrategy::StrictFifo => {
+                !matches!(reason, RequeueReason::NamespaceMismatch | RequeueReason::SiblingAdmitted)
             }
+            QueueingStrategy::BestEffortFifo => matches!(
+                reason,
+                RequeueReason::FailedAfterNomination
+                    | RequeueReason::PendingPreemption
+                    | RequeueReason::PendingMigration
+            ),
         };
         let seat = self.seat(id, queue);
         let has_more = self.workloads[id].progress.as_ref().is_some_and(|progress| progress.has_more());

@@ -12,6 +12,8 @@ pub(crate) enum RequeueReason {
     FailedAfterNomination,
     NamespaceMismatch,
     PendingPreemption,
+    PendingMigration,
+    SiblingAdmitted,
     NoFit,
     NoCandidates,
 }
@@ -25,6 +27,8 @@ pub(super) enum Outcome {
     Skipped,
     /// It waits for its victims to leave.
     Preempting,
+    /// It waits for this less favourable sibling to leave.
+    Migrating(WorkloadId),
     /// It has quota.
     Admitted,
 }

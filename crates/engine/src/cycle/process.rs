@@ -1,5 +1,6 @@
 //! The second look, in order: what earlier entries took or will free is counted now.
 
+use std::cmp::Ordering;
 use std::collections::BTreeSet;
 
 use kueue_core::amount::Amount;
@@ -63,6 +64,14 @@ impl Engine {
     }
 
     fn process(&mut self, entry: &mut Entry, leaving: &mut Leaving) {
+        if self.admitted_sibling(entry.workload, entry.queue, Ordering::Less).is_some() {
+            entry.outcome = Outcome::Skipped;
+            entry.requeue = RequeueReason::SiblingAdmitted;
+            entry.reason = text::PENDING_EVALUATION;
+            entry.message = Some(text::SIBLING_ADMITTED);
+            entry.progress = None;
+            return;
+        }
         let recomputes = self.settings.gates.enabled(Gate::RecomputeAssignmentUponPreemptionTargetsOverlap);
         let is_reassigned = recomputes && leaving.overlaps(entry);
         if is_reassigned {
@@ -113,7 +122,23 @@ impl Engine {
             entry.reason = text::WAITING_FOR_PREEMPTED;
             entry.progress = None;
         } else {
-            entry.outcome = Outcome::Admitted;
+            match self.admitted_sibling(entry.workload, entry.queue, Ordering::Greater) {
+                Some(sibling) => self.migrate(entry, sibling),
+                None => entry.outcome = Outcome::Admitted,
+            }
+        }
+    }
+
+    /// The variant could start: the job moves to its flavor as soon as the sibling has left.
+    fn migrate(&self, entry: &mut Entry, sibling: WorkloadId) {
+        if self.may_migrate(entry.workload, entry.queue) {
+            entry.outcome = Outcome::Migrating(sibling);
+            entry.requeue = RequeueReason::PendingMigration;
+            entry.reason = text::WAITING_FOR_PREEMPTED;
+            entry.progress = None;
+        } else {
+            entry.reason = text::PENDING_EVALUATION;
+            entry.message = Some(text::NOT_ACCEPTABLE_FLAVOR);
         }
     }
 

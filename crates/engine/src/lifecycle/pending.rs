@@ -31,7 +31,7 @@ impl Engine {
                     status.set_requeued(Verdict::True, text::CLUSTER_QUEUE_RESTARTED, message, stamp)
                 });
             }
-            if self.sync_checks(id, queue, now) == Step::Taken {
+            if !self.workloads[id].is_parent() && self.sync_checks(id, queue, now) == Step::Taken {
                 return Step::Taken;
             }
         }

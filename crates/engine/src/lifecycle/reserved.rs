@@ -40,7 +40,8 @@ impl Engine {
     }
 
     fn step_failed_check(&mut self, id: WorkloadId, now: Time) -> Option<Step> {
-        if self.workloads[id].status.is_evicted() || !self.has_failed_check(id) {
+        let workload = &self.workloads[id];
+        if workload.is_parent() || workload.status.is_evicted() || !self.has_failed_check(id) {
             return None;
         }
         let status = &self.workloads[id].status;

@@ -1,9 +1,9 @@
 //! The small language of the stories: one line per object or event.
 //!
 //! ```text
-//! queue NAME [cohort=C] cpu=N [borrow=N] [lend=N] [within=lower] [reclaim=any] [strict]
+//! queue NAME [cohort=C] cpu=N [spare=N] [borrow=N] [lend=N] [within=lower] [reclaim=any] [strict] [variants[=FLAVOR]]
 //! cohort NAME [parent=P]
-//! job NAME [queue=a] cpu=N [prio=N] [count=N] [min=N] [replaces=JOB]
+//! job NAME [queue=a] cpu=N [prio=N] [count=N] [min=N] [replaces=JOB] [of=JOB] [only=FLAVOR,…]
 //! scale JOB count=N | delete JOB
 //! cycle | flush | advance S | finish JOB | stopped JOB | asks JOB | fair (first line)
 //! ```
@@ -14,6 +14,7 @@ use crate::*;
 use expect_test::Expect;
 use kueue_core::amount::Amount;
 use kueue_core::duration::Duration;
+use kueue_core::gates::{Gate, Gates};
 use kueue_core::selector::LabelSelector;
 use kueue_core::time::Time;
 
@@ -27,6 +28,7 @@ pub(super) fn play(story: &str) -> String {
     let is_fair = story.trim_start().starts_with("fair");
     let strategies = vec![FairStrategy::LessThanOrEqualToFinalShare, FairStrategy::LessThanInitialShare];
     let mut stage = Stage::new(Settings {
+        gates: Gates::default().with(Gate::ConcurrentAdmission, true),
         wake: WakePolicy::Batched,
         fair_sharing: is_fair.then_some(FairSharing { strategies }),
         ..Settings::default()
@@ -50,7 +52,9 @@ impl Stage {
         let mut engine = Engine::new(settings);
         let now: Time = "2026-01-01T00:00:00Z".parse().unwrap();
         engine.apply(Change::Namespace { name: "ns".into(), labels: BTreeMap::new() }, now);
-        engine.apply(Change::Flavor(FlavorSpec { name: "f".into(), nodes: FlavorNodes::default() }), now);
+        for flavor in ["f", "g"] {
+            engine.apply(Change::Flavor(FlavorSpec { name: flavor.into(), nodes: FlavorNodes::default() }), now);
+        }
         Self { engine, now, jobs: BTreeMap::new(), told: String::new() }
     }
 
@@ -117,6 +121,10 @@ impl Stage {
                 Effect::Status { workload, status, .. } => {
                     self.jobs.get_mut(&*workload.name).unwrap().status = *status;
                 }
+                Effect::MarkParent(workload) => {
+                    self.told += &format!("  {} is a parent\n", workload.name);
+                    self.jobs.get_mut(&*workload.name).unwrap().variant.get_or_insert_default().is_parent = true;
+                }
                 Effect::Consumed { .. } => {}
                 Effect::Deactivate(workload) => self.jobs.get_mut(&*workload.name).unwrap().is_active = false,
             }
@@ -125,13 +133,17 @@ impl Stage {
 
     fn queue(&mut self, name: &str, options: &BTreeMap<&str, &str>) {
         let amount = |key: &str| options.get(key).map(|cpus| Amount::new(cpus.parse::<i64>().unwrap() * 1000));
-        let quota = QuotaSpec {
-            resource: "cpu".into(),
-            nominal: amount("cpu").unwrap(),
-            borrowing_limit: amount("borrow"),
-            lending_limit: amount("lend"),
+        let flavor = |flavor: &str, nominal| {
+            let quota = QuotaSpec {
+                resource: "cpu".into(),
+                nominal,
+                borrowing_limit: amount("borrow"),
+                lending_limit: amount("lend"),
+            };
+            FlavorQuotaSpec { flavor: flavor.into(), resources: vec![quota] }
         };
-        let flavor = FlavorQuotaSpec { flavor: "f".into(), resources: vec![quota] };
+        let flavors = [("f", amount("cpu")), ("g", amount("spare"))];
+        let flavors = flavors.into_iter().filter_map(|(name, nominal)| Some(flavor(name, nominal?)));
         let policy = |key: &str| match options.get(key) {
             Some(&"lower") => PreemptionPolicy::LowerPriority,
             Some(&"any") => PreemptionPolicy::Any,
@@ -140,7 +152,7 @@ impl Stage {
         self.apply(Change::Queue(Box::new(QueueSpec {
             name: name.into(),
             cohort: options.get("cohort").map(|cohort| (*cohort).into()),
-            groups: vec![ResourceGroupSpec { resources: vec!["cpu".into()], flavors: vec![flavor] }],
+            groups: vec![ResourceGroupSpec { resources: vec!["cpu".into()], flavors: flavors.collect() }],
             strategy: match options.contains_key("strict") {
                 true => QueueingStrategy::StrictFifo,
                 false => QueueingStrategy::BestEffortFifo,
@@ -155,6 +167,9 @@ impl Stage {
             checks: Vec::new(),
             stop: StopPolicy::None,
             weight: 1.0,
+            concurrent: options
+                .get("variants")
+                .map(|last| ConcurrentAdmission { last_acceptable_flavor: (!last.is_empty()).then(|| (*last).into()) }),
             is_usage_based: options.contains_key("by-usage"),
             revision: 0,
         })));
@@ -191,6 +206,10 @@ impl Stage {
             priority_class: None,
             is_active: true,
             gated_by: None,
+            variant: options.get("of").map(|parent| {
+                let only = options.get("only").map(|list| list.split(',').map(Into::into).collect());
+                Box::new(VariantSpec { is_parent: false, variant_of: Some((*parent).into()), allowed_flavors: only })
+            }),
             replaces: options.get("replaces").map(|old| Key { namespace: "ns".into(), name: (*old).into() }),
             max_execution_s: None,
             pod_sets: vec![pod_set],

@@ -13,6 +13,8 @@ pub(crate) enum Refusal {
     NotCovered(ResourceId),
     /// The attempt is bound to the flavors that were nominated before.
     NotNominated { flavor: FlavorId, resource: ResourceId },
+    /// The workload may not get the flavor.
+    NotAllowed(FlavorId),
     /// There is no such ResourceFlavor.
     NoSuchFlavor(FlavorId),
     /// The pods do not tolerate a taint of the flavor.
@@ -37,6 +39,10 @@ impl Refusal {
                 "skipping flavor {} as it is not found in the nomination mapping for resource {}",
                 names.flavor(*flavor),
                 names.resource(*resource)
+            ),
+            Self::NotAllowed(flavor) => format!(
+                "skipping flavor {} due to WorkloadAllowedResourceFlavorAnnotation annotation",
+                names.flavor(*flavor)
             ),
             Self::NoSuchFlavor(flavor) => format!("flavor {} not found", names.flavor(*flavor)),
             Self::Taint { taint, flavor } => format!("untolerated taint {taint} in flavor {}", names.flavor(*flavor)),
