@@ -48,7 +48,7 @@ fn main() -> Result<ExitCode> {
             let result = kueue_conformance::scenarios::run(&dir, only.as_deref())?;
             write_report(report.as_deref(), &result)?;
             result.print();
-            result.passed < result.scenarios
+            result.has_failures()
         }
     };
     Ok(if has_failed { ExitCode::FAILURE } else { ExitCode::SUCCESS })

@@ -49,7 +49,7 @@ impl Engine {
         }
         let mut usage: BTreeMap<_, Amount> = BTreeMap::new();
         let mut admitted: BTreeMap<_, BTreeMap<_, i128>> = BTreeMap::new();
-        for rank in &queue.reserving {
+        for rank in queue.reserving.iter() {
             let claim = self.workloads[rank.id].claim.as_ref().expect("who reserves has a claim");
             assert_eq!((claim.queue, &claim.rank), (id, rank), "a claim knows its queue");
             for (pool, amount) in &claim.usage {

@@ -20,6 +20,7 @@ mod placement;
 mod preempt;
 mod queue;
 mod quota;
+mod reserving;
 mod settings;
 mod slice;
 mod status;

@@ -142,6 +142,11 @@ impl Pending {
         }
     }
 
+    /// What the LocalQueue has used by now.
+    pub(crate) fn usage(&self, local_queue: LocalQueueId) -> Usage {
+        self.used.get(&local_queue).copied().unwrap_or_default()
+    }
+
     /// The LocalQueue does not lead here any more.
     pub(crate) fn forget_usage(&mut self, local_queue: LocalQueueId) {
         self.note_usage(local_queue, Usage::default(), false);
@@ -151,7 +156,7 @@ impl Pending {
     /// Brings the lines into the order of what their LocalQueues used.
     pub(crate) fn reorder(&mut self) {
         for local_queue in std::mem::take(&mut self.moved) {
-            let usage = self.used.get(&local_queue).copied().unwrap_or_default();
+            let usage = self.usage(local_queue);
             if let Some(line) = self.lines.get_mut(&local_queue) {
                 let (first, _) = line.heads.first().expect("a line is not empty");
                 self.order.remove(&(line.usage, first.clone(), local_queue));
@@ -207,7 +212,7 @@ impl Pending {
         let groups = self.groups.values().flatten();
         let mut all: Vec<(Usage, bool, &Ticket)> = groups
             .flat_map(|(local_queue, group)| {
-                let usage = self.used.get(local_queue).copied().unwrap_or_default();
+                let usage = self.usage(*local_queue);
                 group.awake.iter().map(move |ticket| (usage, sticky != Some(ticket.id), ticket))
             })
             .collect();
@@ -300,7 +305,7 @@ impl Pending {
         });
         assert_eq!(self.order, firsts.collect(), "one first per line");
         for (id, line) in &self.lines {
-            let is_placed = self.used.get(id).copied().unwrap_or_default() == line.usage;
+            let is_placed = self.usage(*id) == line.usage;
             assert!(is_placed || self.moved.contains(id), "a line that moved is known");
         }
     }

@@ -3,6 +3,8 @@
 mod classical;
 mod fair;
 
+use std::collections::BTreeSet;
+
 use kueue_core::amount::Amount;
 
 use crate::assign::{Assignment, Outlook, Plan};
@@ -10,6 +12,7 @@ use crate::change::PreemptionPolicy;
 use crate::engine::Engine;
 use crate::id::{NodeId, PoolId, QueueId, Slab, WorkloadId};
 use crate::quota::Quotas;
+use crate::reserving::Eligibility;
 use crate::settings::Settings;
 use crate::workload::{OrderTime, Rank, Total, Workload};
 
@@ -125,12 +128,26 @@ fn fill_back(
     }
 }
 
-/// Whether a workload may be preempted under a policy, or none that is ranked after it either.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Eligibility {
-    Yes,
-    No,
-    NoneAfter,
+/// Tells of whom a search may take quota.
+#[derive(Clone, Copy)]
+struct Judge<'a> {
+    workloads: &'a Workloads,
+    settings: &'a Settings,
+    departed: &'a BTreeSet<WorkloadId>,
+    standing: Standing,
+    policy: PreemptionPolicy,
+    /// Only who holds quota in one of them is of any help.
+    pools: &'a [PoolId],
+}
+
+impl Judge<'_> {
+    fn judge(&self, rank: &Rank) -> Eligibility {
+        let workload = &self.workloads[rank.id];
+        match self.standing.may_preempt(rank, self.policy, workload, self.settings) {
+            Eligibility::Yes if self.departed.contains(&rank.id) || !uses_any(workload, self.pools) => Eligibility::No,
+            verdict => verdict,
+        }
+    }
 }
 
 /// Who preempts, as far as policies compare it.

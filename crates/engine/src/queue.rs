@@ -12,7 +12,7 @@ use crate::change::{CheckController, CheckSpec, Fungibility, Preemption, QueueSp
 use crate::id::{FlavorId, LocalQueueId, Name, NodeId, PoolId, ResourceId, WorkloadId};
 use crate::ledger::Ledger;
 use crate::pending::Pending;
-use crate::workload::Rank;
+use crate::reserving::Reserving;
 
 /// A ClusterQueue.
 #[derive(Debug)]
@@ -26,7 +26,7 @@ pub(crate) struct Queue {
     pub(crate) is_active: bool,
     pub(crate) pending: Pending,
     /// Those that hold quota here, in the order in which they would be preempted.
-    pub(crate) reserving: BTreeSet<Rank>,
+    pub(crate) reserving: Reserving,
     /// What admitted workloads use, by the LocalQueue that they came through. Wide enough that sums never saturate.
     pub(crate) admitted: BTreeMap<LocalQueueId, BTreeMap<PoolId, i128>>,
 }

@@ -7,6 +7,7 @@ use crate::effect::Key;
 use crate::engine::Engine;
 use crate::id::Name;
 use crate::ledger::Ledger;
+use crate::reserving::{self, Eligibility};
 use crate::status::Status;
 
 /// A ClusterQueue's waiting workloads.
@@ -38,7 +39,15 @@ impl Engine {
     /// Who holds quota in a ClusterQueue, in the order in which they would be preempted.
     pub fn reserving(&self, queue: &str) -> Vec<Key> {
         let Some(id) = self.queue_ids.get(queue) else { return Vec::new() };
-        self.queues[*id].reserving.iter().map(|rank| self.workloads[rank.id].key.clone()).collect()
+        let queue = &self.queues[*id];
+        let mut keys = Vec::new();
+        for is_staying in [false, true] {
+            let mut lines: Vec<_> = queue.reserving.lines(is_staying, |lq| queue.pending.usage(lq)).collect();
+            while let Some(rank) = reserving::next(&mut lines, |_| Eligibility::Yes) {
+                keys.push(self.workloads[rank.id].key.clone());
+            }
+        }
+        keys
     }
 
     /// What the last cycle that looked at anybody had to give up or do again.

@@ -106,6 +106,8 @@ pub(crate) struct Rank {
     pub(crate) reserved: Reverse<Time>,
     pub(crate) uid: Name,
     pub(crate) id: WorkloadId,
+    /// In whose line it stands where LocalQueues are ordered by usage.
+    pub(crate) local_queue: LocalQueueId,
 }
 
 /// Quota that is held.

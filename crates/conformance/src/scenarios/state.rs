@@ -7,7 +7,7 @@ use kueue_core::quantity::Quantity;
 use serde_json::{Map, Value, json};
 
 /// Everything that lasts from step to step, as one tree of values. What is empty is left out.
-#[derive(Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct State(pub(super) Map<String, Value>);
 
 /// What one step showed besides that.
@@ -147,9 +147,19 @@ fn prune_shares(map: &mut Map<String, Value>) {
     }
 }
 
+/// Nothing used is the same as no word about it.
+fn prune_usage(map: &mut Map<String, Value>) {
+    let ledgers = map.get_mut("localQueueUsage").and_then(Value::as_object_mut);
+    let lists = ledgers.into_iter().flat_map(|ledgers| ledgers.values_mut()).filter_map(Value::as_object_mut);
+    for list in lists.flat_map(|lists| lists.values_mut()).filter_map(Value::as_object_mut) {
+        list.retain(|_, amount| !is_close(amount, &Value::Null));
+    }
+}
+
 /// Leaves out what is empty, so that "not there" and "nothing in it" are the same.
 pub(super) fn prune(map: &mut Map<String, Value>) {
     prune_shares(map);
+    prune_usage(map);
     for value in map.values_mut() {
         if let Value::Object(inner) = value {
             prune(inner);

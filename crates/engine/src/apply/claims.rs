@@ -41,6 +41,7 @@ impl Engine {
             reserved: Reverse(reserved.unwrap_or_default()),
             uid: workload.uid.clone(),
             id,
+            local_queue: workload.local_queue,
         };
         let node = self.queues[queue].node;
         let mut is_exact = true;
@@ -81,7 +82,7 @@ impl Engine {
     /// Sums up again who holds what: a sum that once was beyond all numbers tells nothing about what is left of it.
     fn recount(&mut self, queue: QueueId) {
         let mut usage: Vec<(PoolId, Amount)> = Vec::new();
-        for rank in &self.queues[queue].reserving {
+        for rank in self.queues[queue].reserving.iter() {
             for (pool, amount) in self.workloads[rank.id].claim.iter().flat_map(|claim| &claim.usage) {
                 add(&mut usage, *pool, *amount);
             }

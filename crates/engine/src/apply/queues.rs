@@ -1,17 +1,18 @@
 //! ClusterQueues and LocalQueues come, change and go.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use kueue_core::gates::Gate;
+use kueue_core::time::Time;
 
 use crate::change::{LocalQueueSpec, QueueSpec, StopPolicy};
 use crate::engine::Engine;
 use crate::id::{LocalQueueId, Name, QueueId, WorkloadId};
 use crate::pending::Pending;
 use crate::queue::{LocalQueueObject, Queue, ResourceGroup, Rules};
+use crate::reserving::Reserving;
 use crate::workload::Place;
-use kueue_core::time::Time;
 
 impl Engine {
     pub(crate) fn on_queue(&mut self, mut spec: QueueSpec) {
@@ -36,11 +37,12 @@ impl Engine {
             rules,
             is_active: false,
             pending: Pending::default(),
-            reserving: BTreeSet::new(),
+            reserving: Reserving::default(),
             admitted: BTreeMap::new(),
         });
         self.quotas.set_queue_id(node, id);
         self.queue_ids.insert(name.clone(), id);
+        self.sync_usage_mode(id);
         self.place_in_tree(id);
         let strays: Vec<WorkloadId> =
             self.strays.iter().filter(|(_, queue)| **queue == name).map(|(id, _)| *id).collect();
@@ -48,7 +50,6 @@ impl Engine {
             self.sync_claim(stray);
         }
         for lq in self.served_by.get(&name).cloned().unwrap_or_default() {
-            self.refresh_usage(lq);
             self.admit_items(lq);
         }
         self.notify(&[id]);
@@ -68,10 +69,7 @@ impl Engine {
         self.place_in_tree(id);
         self.notify(&[id]);
         if was_usage_based != self.queues[id].spec.is_usage_based {
-            for lq in self.served_by.get(&name).cloned().unwrap_or_default() {
-                self.refresh_usage(lq);
-            }
-            self.queues[id].pending.reorder();
+            self.sync_usage_mode(id);
         }
         if concerns_workloads {
             self.unsettle_queue(&name);

@@ -31,15 +31,28 @@ impl Engine {
         }
     }
 
-    /// Tells the ClusterQueue what the LocalQueue has used by now.
+    /// Orders the ClusterQueue by usage, or not, as its spec says.
+    pub(crate) fn sync_usage_mode(&mut self, queue: QueueId) {
+        let is_by_usage = self.is_usage_based(queue);
+        let state = &mut self.queues[queue];
+        state.reserving.set_by_usage(is_by_usage);
+        for lq in self.served_by.get(&state.name).cloned().unwrap_or_default() {
+            self.refresh_usage(lq);
+        }
+        self.queues[queue].pending.reorder();
+    }
+
+    /// Tells the ClusterQueue what the LocalQueue has used by now, even while that is stopped: what runs stays ranked.
     pub(crate) fn refresh_usage(&mut self, lq: LocalQueueId) {
-        let Some(queue) = self.queue_of(lq) else { return };
+        let object = self.local_queues.get(&lq).and_then(|lq| lq.object.as_ref());
+        let Some(queue) = object.and_then(|object| self.queue_ids.get(&object.queue)).copied() else { return };
         if !self.is_usage_based(queue) {
             self.queues[queue].pending.forget_usage(lq);
             return;
         }
         let usage = self.usage_of(lq);
-        let has_penalty = self.local_queues[&lq].ledger.as_ref().is_some_and(Ledger::has_penalty);
+        let lq_state = &self.local_queues[&lq];
+        let has_penalty = lq_state.target().is_some() && lq_state.ledger.as_ref().is_some_and(Ledger::has_penalty);
         self.queues[queue].pending.note_usage(lq, usage, has_penalty);
     }
 

@@ -4,16 +4,14 @@
 //! one by one as they are needed: nothing is collected or sorted for a decision.
 
 use std::cmp::Reverse;
-use std::collections::btree_set::Range;
 use std::collections::{BTreeSet, BinaryHeap};
 
-use kueue_core::time::Time;
-
-use super::{Demand, Eligibility, Queues, Standing, Target, Workloads, fill_back, fits, remove_claim, uses_any};
+use super::{Demand, Judge, Queues, Standing, Target, Workloads, fill_back, fits, remove_claim};
 use crate::change::{Preemption, PreemptionPolicy};
 use crate::engine::Engine;
-use crate::id::{Id as _, NodeId, QueueId, WorkloadId};
+use crate::id::{NodeId, QueueId, WorkloadId};
 use crate::quota::Quotas;
+use crate::reserving::{self, Line};
 use crate::settings::Settings;
 use crate::text;
 use crate::workload::Rank;
@@ -51,7 +49,6 @@ struct Field<'a> {
     demand: &'a Demand,
     sources: Vec<Source>,
     departed: &'a BTreeSet<WorkloadId>,
-    first_staying: Rank,
 }
 
 impl Engine {
@@ -67,7 +64,6 @@ impl Engine {
             demand,
             sources: Vec::new(),
             departed,
-            first_staying: first_staying(),
         };
         field.find_sources(quotas);
         for may_borrow in field.attempts(quotas) {
@@ -139,7 +135,8 @@ impl<'a> Field<'a> {
     fn has_candidate(&self, claimed: Claimed) -> bool {
         let policy = self.policy(claimed);
         let mut sources = self.sources.iter().filter(|source| source.claimed == claimed);
-        sources.any(|source| self.next_eligible(policy, &mut self.queues[source.queue].reserving.range(..)).is_some())
+        let judge = self.judge(policy);
+        sources.any(|source| self.queues[source.queue].reserving.has_any(|rank| judge.judge(rank)))
     }
 
     fn policy(&self, claimed: Claimed) -> PreemptionPolicy {
@@ -156,8 +153,11 @@ impl<'a> Field<'a> {
                 let mut merge = Merge::new(self, claimed, is_staying);
                 while let Some((rank, source)) = merge.next(self) {
                     if claimed == Claimed::ByPriority && may_borrow && self.spares_borrowers(rank) {
-                        // Priorities grow, so all that come after are spared as well.
-                        break;
+                        if merge.is_by_priority() {
+                            // All that come after are spared as well.
+                            break;
+                        }
+                        continue;
                     }
                     if !self.is_source_borrowing(quotas, source) {
                         // Removing others never makes it borrow again.
@@ -193,18 +193,9 @@ impl<'a> Field<'a> {
         }
     }
 
-    /// The next of a queue's workloads that may go and whose going would help.
-    fn next_eligible(&self, policy: PreemptionPolicy, ranks: &mut Range<'a, Rank>) -> Option<&'a Rank> {
-        for rank in ranks {
-            let workload = &self.workloads[rank.id];
-            match self.standing.may_preempt(rank, policy, workload, self.settings) {
-                Eligibility::NoneAfter => return None,
-                Eligibility::Yes if self.departed.contains(&rank.id) => {}
-                Eligibility::Yes if uses_any(workload, &self.demand.pools) => return Some(rank),
-                Eligibility::Yes | Eligibility::No => {}
-            }
-        }
-        None
+    fn judge(&self, policy: PreemptionPolicy) -> Judge<'_> {
+        let Self { workloads, settings, departed, standing, demand, .. } = *self;
+        Judge { workloads, settings, departed, standing, policy, pools: &demand.pools }
     }
 
     /// Whether the candidate may only go if the preemptor does not borrow.
@@ -221,7 +212,10 @@ impl<'a> Field<'a> {
 
 /// The candidates of several queues in one order.
 struct Merge<'a> {
-    cursors: Vec<(Range<'a, Rank>, usize)>,
+    /// The lines of all queues, those of one side by side.
+    lines: Vec<Line<'a>>,
+    /// Which lines and which source belong together.
+    cursors: Vec<(std::ops::Range<usize>, usize)>,
     heads: BinaryHeap<Reverse<(&'a Rank, usize)>>,
     policy: PreemptionPolicy,
     /// The cursor of the last candidate; it moves on when the next one is asked for.
@@ -230,19 +224,21 @@ struct Merge<'a> {
 
 impl<'a> Merge<'a> {
     fn new(field: &Field<'a>, claimed: Claimed, is_staying: bool) -> Self {
-        let mut merge =
-            Self { cursors: Vec::new(), heads: BinaryHeap::new(), policy: field.policy(claimed), last: None };
+        let mut merge = Self {
+            lines: Vec::new(),
+            cursors: Vec::new(),
+            heads: BinaryHeap::new(),
+            policy: field.policy(claimed),
+            last: None,
+        };
         for (index, source) in field.sources.iter().enumerate().filter(|(_, source)| source.claimed == claimed) {
-            let reserving = &field.queues[source.queue].reserving;
-            let has_leaving = reserving.first().is_some_and(|first| !first.is_staying);
-            let range = match (is_staying, has_leaving) {
-                (true, true) => reserving.range(&field.first_staying..),
-                (true, false) => reserving.range(..),
-                (false, true) => reserving.range(..&field.first_staying),
-                (false, false) => continue,
-            };
-            merge.cursors.push((range, index));
-            merge.advance(field, merge.cursors.len() - 1);
+            let queue = &field.queues[source.queue];
+            let start = merge.lines.len();
+            merge.lines.extend(queue.reserving.lines(is_staying, |lq| queue.pending.usage(lq)));
+            if merge.lines.len() > start {
+                merge.cursors.push((start..merge.lines.len(), index));
+                merge.advance(field, merge.cursors.len() - 1);
+            }
         }
         merge
     }
@@ -261,21 +257,15 @@ impl<'a> Merge<'a> {
         self.last = None;
     }
 
+    /// Whether priorities grow: with several lines in a queue they grow in each of them only.
+    fn is_by_priority(&self) -> bool {
+        self.lines.len() == self.cursors.len()
+    }
+
     fn advance(&mut self, field: &Field<'a>, cursor: usize) {
-        if let Some(rank) = field.next_eligible(self.policy, &mut self.cursors[cursor].0) {
+        let judge = field.judge(self.policy);
+        if let Some(rank) = reserving::next(&mut self.lines[self.cursors[cursor].0.clone()], |rank| judge.judge(rank)) {
             self.heads.push(Reverse((rank, cursor)));
         }
-    }
-}
-
-/// Between those that leave anyway and those that would stay.
-fn first_staying() -> Rank {
-    Rank {
-        is_staying: true,
-        priority: i64::MIN,
-        // No priority is this low, so nothing after it is ever compared.
-        reserved: Reverse(Time::default()),
-        uid: "".into(),
-        id: WorkloadId::from_index(0),
     }
 }

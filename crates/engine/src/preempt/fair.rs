@@ -5,13 +5,14 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use kueue_core::gates::Gate;
 
-use super::{Demand, Eligibility, Queues, Standing, Target, Workloads, fill_back, fits, remove_claim, uses_any};
+use super::{Demand, Judge, Queues, Standing, Target, Workloads, fill_back, fits, remove_claim};
 use crate::change::PreemptionPolicy;
 use crate::engine::Engine;
 use crate::id::{NodeId, QueueId, WorkloadId};
 use crate::names::Names;
 use crate::quota::Quotas;
 use crate::quota::share::Share;
+use crate::reserving;
 use crate::settings::{FairStrategy, Settings};
 use crate::text;
 
@@ -98,15 +99,15 @@ impl Field<'_> {
 
     fn eligible(&self, queue: QueueId, policy: PreemptionPolicy) -> VecDeque<WorkloadId> {
         let standing = Standing::of(&self.workloads[self.demand.preemptor], self.settings);
+        let Self { workloads, settings, departed, demand, .. } = *self;
+        let judge = Judge { workloads, settings, departed, standing, policy, pools: &demand.pools };
+        let queue = &self.queues[queue];
         let mut eligible = VecDeque::new();
-        for rank in &self.queues[queue].reserving {
-            let workload = &self.workloads[rank.id];
-            match standing.may_preempt(rank, policy, workload, self.settings) {
-                Eligibility::NoneAfter => break,
-                Eligibility::Yes if self.departed.contains(&rank.id) => {}
-                Eligibility::Yes if uses_any(workload, &self.demand.pools) => eligible.push_back(rank.id),
-                Eligibility::Yes | Eligibility::No => {}
-            }
+        for is_staying in [false, true] {
+            let mut lines: Vec<_> = queue.reserving.lines(is_staying, |lq| queue.pending.usage(lq)).collect();
+            eligible.extend(
+                std::iter::from_fn(|| reserving::next(&mut lines, |rank| judge.judge(rank))).map(|rank| rank.id),
+            );
         }
         eligible
     }
