@@ -25,7 +25,7 @@ pub(crate) struct Cluster {
     pub(crate) rules: ResourceRules,
     /// The limit ranges of each namespace.
     limits: BTreeMap<String, Vec<LimitRange>>,
-    formatter: Formatter,
+    pub(crate) formatter: Formatter,
 }
 
 impl Cluster {

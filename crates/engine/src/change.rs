@@ -354,6 +354,8 @@ pub struct WorkloadSpec {
     pub variant: Option<Box<VariantSpec>>,
     /// How long it may run.
     pub max_execution_s: Option<i32>,
+    /// Gates that keep it from preempting others until all of them are open.
+    pub preemption_gates: Vec<Name>,
     /// Its pods.
     pub pod_sets: Vec<PodSetSpec>,
     /// Why its resources are not acceptable, in a user's words.

@@ -99,6 +99,11 @@ impl Engine {
         }
     }
 
+    /// What the operator chose.
+    pub fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
     /// Records what is so now.
     pub fn apply(&mut self, change: Change, now: Time) {
         match change {

@@ -40,9 +40,11 @@ pub use ledger::{Ledger, Usage, entry_penalty, weighted_usage};
 pub use placement::{
     FlavorNodes, NodeOperator, NodeRequirement, PodPlacement, Taint, TaintEffect, Toleration, TolerationOperator,
 };
-pub use settings::{AdmissionFairSharing, FairSharing, FairStrategy, RequeueOrder, Settings, WakePolicy};
+pub use settings::{AdmissionFairSharing, FairSharing, FairStrategy, PodsReady, RequeueOrder, Settings, WakePolicy};
+pub use status::admitted::Stamp;
+pub use status::eviction::Eviction;
 pub use status::{
     Admission, CheckProgress, CheckState, Condition, ConditionKind, EvictionCount, PodSetAdmission, PodSetRequests,
-    Reason, Requeue, Status, Verdict,
+    PreemptionGate, Reason, Requeue, Status, Verdict,
 };
 pub use view::PendingView;

@@ -3,10 +3,12 @@
 //! One step looks at a workload as it is and does the first thing that is due. Steps are taken until nothing is due
 //! any more; what only time can change is left to a timer.
 
+mod limits;
 mod pending;
 mod reserved;
 
 use kueue_core::duration::Duration;
+use kueue_core::gates::Gate;
 use kueue_core::time::Time;
 
 use crate::apply::Before;
@@ -15,7 +17,7 @@ use crate::engine::Engine;
 use crate::id::WorkloadId;
 use crate::status::admitted::Stamp;
 use crate::status::eviction::Eviction;
-use crate::status::{CheckProgress, ConditionKind, Reason, Stage, Verdict};
+use crate::status::{CheckProgress, ConditionKind, PreemptionGate, Reason, Stage, Verdict};
 use crate::text;
 
 /// More steps than any workload takes at one moment.
@@ -73,6 +75,11 @@ impl Engine {
     }
 
     fn step(&mut self, id: WorkloadId, now: Time) -> Step {
+        if self.settings.gates.enabled(Gate::MultiKueueOrchestratedPreemption)
+            && self.sync_preemption_gates(id, now) == Step::Taken
+        {
+            return Step::Taken;
+        }
         if self.workloads[id].status.stage() == Stage::Finished {
             return Step::Rest(None);
         }
@@ -89,14 +96,27 @@ impl Engine {
             return step;
         }
         if let Some(at) = self.retry_time(id, now) {
-            return self.change_status(id, now, |status, _| {
-                let requeue = status.requeue.get_or_insert_default();
-                requeue.at = Some(at);
-                true
-            });
+            return self.change_status(id, now, |status, _| status.back_off(at, false));
         }
         let taken = if self.workloads[id].is_active { self.step_active(id, now) } else { self.step_inactive(id, now) };
         taken.unwrap_or_else(|| self.step_in_queue(id, now))
+    }
+
+    /// Gates that the spec names have a state, closed at first; others have none.
+    fn sync_preemption_gates(&mut self, id: WorkloadId, now: Time) -> Step {
+        let wanted = self.workloads[id].preemption_gates.clone();
+        self.change_status(id, now, |status, stamp| {
+            let known = status.preemption_gates.len();
+            status.preemption_gates.retain(|gate| wanted.contains(&gate.name));
+            let mut is_changed = status.preemption_gates.len() < known;
+            for name in wanted {
+                if !status.preemption_gates.iter().any(|gate| gate.name == name) {
+                    status.preemption_gates.push(PreemptionGate { name, is_open: false, since: stamp.now });
+                    is_changed = true;
+                }
+            }
+            is_changed
+        })
     }
 
     /// When the checks want another attempt, if that lies ahead and was not noted yet.
@@ -141,8 +161,8 @@ impl Engine {
             return None;
         }
         match &*requeued.reason {
-            // With its cause, too: in Kueue one that was switched off by a limit stays stuck when it is switched on.
-            reason if reason.starts_with(text::DEACTIVATED) => Some(self.change_status(id, now, |status, stamp| {
+            // Only without a cause: one that was switched off by a limit keeps out of its queue, as in Kueue.
+            text::DEACTIVATED => Some(self.change_status(id, now, |status, stamp| {
                 status.set_requeued(Verdict::True, text::REACTIVATED, text::WORKLOAD_REACTIVATED, stamp)
             })),
             text::PODS_READY_TIMEOUT | text::ADMISSION_CHECK => Some(self.change_status(id, now, |status, stamp| {
@@ -181,11 +201,16 @@ impl Engine {
     /// Evicts for a reason outside scheduling.
     pub(crate) fn evict(&mut self, id: WorkloadId, eviction: &Eviction, now: Time) {
         let before = self.before(id);
+        self.evict_changed(id, &before, eviction, now);
+    }
+
+    /// The same for a workload whose status was touched already.
+    fn evict_changed(&mut self, id: WorkloadId, before: &Before, eviction: &Eviction, now: Time) {
         let stamp = self.stamp(id, now);
         let status = &mut self.workloads[id].status;
         let had_admission = status.admission.is_some();
         status.evict(eviction, stamp);
-        self.write(id, &before, Decision::Evicted(Reason::Borrowed(eviction.reason)), now);
+        self.write(id, before, Decision::Evicted(Reason::Borrowed(eviction.reason)), now);
         if had_admission {
             self.emit_event(id, false, eviction.event_reason(), eviction.message.to_string());
         }

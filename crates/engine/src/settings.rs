@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use kueue_core::backoff::Backoff;
 use kueue_core::duration::Duration;
 use kueue_core::gates::{Gate, Gates};
 
@@ -10,6 +11,8 @@ use kueue_core::gates::{Gate, Gates};
 pub struct Settings {
     /// Feature gates.
     pub gates: Gates,
+    /// How long jobs may take to get all their pods running, if that is limited.
+    pub pods_ready: Option<PodsReady>,
     /// Which time counts after an eviction because pods were not ready.
     pub requeue_order: RequeueOrder,
     /// Resources without quota anywhere in the queue are not counted.
@@ -38,6 +41,21 @@ pub struct AdmissionFairSharing {
     pub sampling_interval: Duration,
     /// What a unit of each resource counts; one where none is given.
     pub resource_weights: BTreeMap<String, f64>,
+}
+
+/// What happens to jobs whose pods do not all run.
+#[derive(Clone, PartialEq, Debug)]
+pub struct PodsReady {
+    /// How long they may take to start.
+    pub timeout: Duration,
+    /// How long they may take to recover when some of them failed; for ever when missing.
+    pub recovery_timeout: Option<Duration>,
+    /// How long an evicted workload waits before each new attempt.
+    pub backoff: Backoff,
+    /// After so many attempts the workload is deactivated.
+    pub most_attempts: Option<i32>,
+    /// Nothing is admitted while an admitted workload has pods that do not run.
+    pub blocks_admission: bool,
 }
 
 /// Which time orders a workload that was evicted because its pods were not ready.

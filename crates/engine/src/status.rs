@@ -152,6 +152,17 @@ pub struct EvictionCount {
     pub count: i32,
 }
 
+/// The state of a gate that keeps a workload from preempting others.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct PreemptionGate {
+    /// Its name.
+    pub name: Name,
+    /// Whether it lets the workload preempt.
+    pub is_open: bool,
+    /// Since when.
+    pub since: Time,
+}
+
 /// The status of a workload.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Status {
@@ -173,6 +184,8 @@ pub struct Status {
     pub past_execution_s: Option<i32>,
     /// How often it was evicted, by reason.
     pub evictions: Vec<EvictionCount>,
+    /// Its preemption gates.
+    pub preemption_gates: Vec<PreemptionGate>,
 }
 
 /// Where a workload is on its way.

@@ -21,6 +21,10 @@ pub(crate) const ON_HOLD: &str = "OnHold";
 pub(crate) const DEACTIVATED: &str = "Deactivated";
 pub(crate) const REACTIVATED: &str = "Reactivated";
 pub(crate) const PODS_READY_TIMEOUT: &str = "PodsReadyTimeout";
+pub(crate) const WAIT_FOR_START: &str = "WaitForStart";
+pub(crate) const WAIT_FOR_RECOVERY: &str = "WaitForRecovery";
+pub(crate) const PODS_READY: &str = "PodsReady";
+pub(crate) const REQUEUING_LIMIT_EXCEEDED: &str = "RequeuingLimitExceeded";
 pub(crate) const NODE_FAILURES: &str = "NodeFailures";
 pub(crate) const FLAVOR_MIGRATION: &str = "FlavorMigration";
 pub(crate) const ADMISSION_CHECK: &str = "AdmissionCheck";
@@ -32,6 +36,7 @@ pub(crate) const CLUSTER_QUEUE_STOPPED: &str = "ClusterQueueStopped";
 pub(crate) const CLUSTER_QUEUE_RESTARTED: &str = "ClusterQueueRestarted";
 pub(crate) const WORKLOAD_SLICE_REPLACED: &str = "WorkloadSliceReplaced";
 pub(crate) const ADMISSION_GATED: &str = "AdmissionGated";
+pub(crate) const PREEMPTION_GATED: &str = "PreemptionGated";
 pub(crate) const ADMISSION_GATE_CLEARED: &str = "AdmissionGateCleared";
 pub(crate) const MAXIMUM_EXECUTION_TIME_EXCEEDED: &str = "MaximumExecutionTimeExceeded";
 
@@ -71,6 +76,7 @@ pub(crate) const DEFERRED_FIT: &str =
 pub(crate) const SIBLING_ADMITTED: &str = "A more favorable variant is already admitted";
 pub(crate) const NOT_ACCEPTABLE_FLAVOR: &str = "Target flavor is below LastAcceptableFlavorName";
 pub(crate) const PENDING_MIGRATION: &str = ". Pending the migration of 1 workload(s)";
+pub(crate) const PREEMPTION_IS_GATED: &str = "Workload requires preemption, but it's gated";
 pub(crate) const WORKLOAD_DEACTIVATED: &str = "The workload is deactivated";
 pub(crate) const WORKLOAD_REACTIVATED: &str = "The workload was reactivated";
 pub(crate) const BACKOFF_OVER: &str = "The workload backoff was finished";
@@ -82,6 +88,7 @@ pub(crate) const GATE_CLEARED: &str = "AdmissionGatedBy cleared, waiting for quo
 pub(crate) const GATE_CLEARED_EVENT: &str = "Admission gate cleared, workload is now admissible";
 pub(crate) const IN_SCHEDULING_QUEUE: &str = "Workload is pending evaluation in the scheduling queue";
 pub(crate) const BYPASSED: &str = "Bypassed scheduling evaluation because an equivalent workload recently failed";
+pub(crate) const TOO_MANY_ATTEMPTS: &str = "exceeding the maximum number of re-queuing retries";
 pub(crate) const EXECUTION_TIME_EXCEEDED: &str = "exceeding the maximum execution time";
 
 /// The longest message of a condition, in bytes.
@@ -189,6 +196,10 @@ pub(crate) fn queue_terminating(name: &str) -> Name {
 
 pub(crate) fn deactivated_due_to(message: &str) -> Name {
     format!("{WORKLOAD_DEACTIVATED} due to {message}").into()
+}
+
+pub(crate) fn pods_ready_timeout(workload: &str) -> Name {
+    format!("Exceeded the PodsReady timeout {workload}").into()
 }
 
 pub(crate) fn execution_time_exceeded(limit_s: i32) -> String {

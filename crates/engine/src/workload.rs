@@ -43,6 +43,7 @@ pub(crate) struct Workload {
     pub(crate) replaces: Option<Key>,
     pub(crate) variant: Option<Box<VariantSpec>>,
     pub(crate) max_execution_s: Option<i32>,
+    pub(crate) preemption_gates: Vec<Name>,
     pub(crate) pod_sets: Arc<[PodSet]>,
     pub(crate) invalid: Option<Name>,
     pub(crate) status: Status,
@@ -154,6 +155,14 @@ impl Workload {
             && !self.status.has_reservation()
             && !self.status.is_on_hold()
             && !self.status.is_true(ConditionKind::WaitingForReplacementPods)
+    }
+
+    /// Whether a gate keeps it from preempting others. One that nobody has spoken about yet is closed.
+    pub(crate) fn has_closed_gate(&self) -> bool {
+        self.preemption_gates.iter().any(|name| {
+            let states = &self.status.preemption_gates;
+            states.iter().find(|state| state.name == *name).is_none_or(|state| !state.is_open)
+        })
     }
 
     /// Whether its quota counts.

@@ -168,8 +168,8 @@ impl World {
         count
     }
 
-    /// Every check of a workload with quota turns ready, and one that failed is tried again; inactive workloads are
-    /// switched on again. Says how many.
+    /// Every check of a workload with quota turns ready, and one that failed is tried again; workloads that were switched
+    /// off are switched on again, whatever it takes. Says how many.
     fn play_checks(&mut self) -> usize {
         let key = |spec: &WorkloadSpec| Key { namespace: spec.namespace.clone(), name: spec.name.clone() };
         let living = self.workloads.values().filter(|spec| !spec.status.is_true(ConditionKind::Finished));
@@ -178,8 +178,14 @@ impl World {
             spec.status.checks.iter().any(|check| check.progress != answer && check.progress != CheckProgress::Ready)
         };
         let waiting: Vec<Key> = living.clone().filter(unanswered).map(key).collect();
+        let kept_out: Vec<Key> = living.clone().filter(|spec| is_kept_out(spec)).map(key).collect();
         let inactive: Vec<Key> = living.filter(|spec| !spec.is_active).map(key).collect();
-        let count = waiting.len() + inactive.len();
+        let count = waiting.len() + kept_out.len() + inactive.len();
+        for key in kept_out {
+            self.edit(&key, |spec| {
+                spec.status.conditions.retain(|condition| condition.kind != ConditionKind::Requeued);
+            });
+        }
         for key in waiting {
             self.edit(&key, |spec| {
                 let answer = answer(spec);
@@ -248,4 +254,13 @@ fn is_sensible(spec: &WorkloadSpec) -> bool {
             && pod_set.min_count.is_none_or(|min| min > 0 && min <= pod_set.count)
     });
     spec.invalid.is_none() && !spec.pod_sets.is_empty() && are_counts_fine && RESOURCES.iter().all(|name| fits(name))
+}
+
+/// As in Kueue, who was switched off by a limit stays out of its queue until somebody removes the mark.
+fn is_kept_out(spec: &WorkloadSpec) -> bool {
+    let requeued = spec.status.condition(ConditionKind::Requeued);
+    spec.is_active
+        && requeued.is_some_and(|requeued| {
+            requeued.verdict == Verdict::False && requeued.reason.starts_with("DeactivatedDueTo")
+        })
 }

@@ -46,6 +46,15 @@ pub fn status_to_engine(status: &api::WorkloadStatus) -> engine::Status {
                 count: eviction.count,
             })
             .collect(),
+        preemption_gates: status
+            .preemption_gates
+            .iter()
+            .map(|gate| engine::PreemptionGate {
+                name: gate.name.as_str().into(),
+                is_open: gate.position != api::PreemptionGatePosition::Closed,
+                since: gate.last_transition_time,
+            })
+            .collect(),
     }
 }
 
@@ -80,6 +89,18 @@ pub fn status_from_engine(decided: &engine::Status, formatter: &Formatter, statu
         })
         .collect();
     status.scheduling_stats = (!evictions.is_empty()).then_some(api::SchedulingStats { evictions });
+    status.preemption_gates = decided
+        .preemption_gates
+        .iter()
+        .map(|gate| api::PreemptionGateState {
+            name: gate.name.to_string(),
+            position: match gate.is_open {
+                true => api::PreemptionGatePosition::Open,
+                false => api::PreemptionGatePosition::Closed,
+            },
+            last_transition_time: gate.since,
+        })
+        .collect();
 }
 
 fn condition_to_engine(condition: &Condition) -> Option<engine::Condition> {

@@ -56,6 +56,7 @@ pub fn workload(object: &Workload, around: &Surroundings<'_>) -> Change {
         replaces: meta.annotations.get(annotation::WORKLOAD_SLICE_REPLACEMENT_FOR).and_then(|key| slice_key(key)),
         variant: variant(meta),
         max_execution_s: spec.maximum_execution_time_seconds,
+        preemption_gates: spec.preemption_gates.iter().map(|gate| gate.name.as_str().into()).collect(),
         pod_sets: spec.pod_sets.iter().zip(&pods).map(|(pod_set, pod)| pod_set_spec(pod_set, pod, around)).collect(),
         invalid: invalid(&pods, around.limits).map(Into::into),
         status: status_to_engine(&object.status),

@@ -163,7 +163,7 @@ fn shown_workload(object: &Workload) -> Value {
         "conditions": conditions,
         "admissionChecks": checks,
         "requeueAt": requeue.and_then(|requeue| requeue.requeue_at),
-        "requeueCount": requeue.and_then(|requeue| requeue.count),
+        "requeueCount": requeue.and_then(|requeue| requeue.count).map(|count| count.to_string()),
         "inactive": (object.spec.active == Some(false)).then_some("true"),
     })
 }

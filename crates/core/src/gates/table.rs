@@ -165,7 +165,7 @@ gates! {
     /// Computes the quota of the manager cluster from that of its workers.
     MultiKueueManagerQuotaAutomation { "0.18": alpha, off }, unread;
     /// Lets one worker cluster at a time preempt for a dispatched workload.
-    MultiKueueOrchestratedPreemption { "0.17": alpha, off }, unread;
+    MultiKueueOrchestratedPreemption { "0.17": alpha, off };
     /// Carries edits of a dispatched job over to the worker cluster.
     MultiKueueRemoteSpecSync { "0.20": beta, on }, unread;
     /// Admits part of a parallel job when all of it does not fit.

@@ -21,6 +21,7 @@ pub(crate) struct Before {
     reclaimable: Vec<(Name, i32)>,
     evicted: Option<Condition>,
     requeued: Option<Condition>,
+    has_closed_gate: bool,
     is_spec_changed: bool,
     /// Pods were taken from it, and none were added.
     is_scaled_down: bool,
@@ -70,6 +71,7 @@ impl Engine {
             replaces: spec.replaces,
             variant: spec.variant,
             max_execution_s: spec.max_execution_s,
+            preemption_gates: spec.preemption_gates,
             pod_sets,
             invalid: spec.invalid,
             status: spec.status,
@@ -110,6 +112,7 @@ impl Engine {
             && workload.priority_class == spec.priority_class
             && workload.is_active == spec.is_active
             && workload.max_execution_s == spec.max_execution_s
+            && workload.preemption_gates == spec.preemption_gates
             && workload.invalid == spec.invalid;
         if is_same_spec
             && workload.status == spec.status
@@ -134,6 +137,7 @@ impl Engine {
         workload.replaces = spec.replaces;
         let old_variant = std::mem::replace(&mut workload.variant, spec.variant);
         workload.max_execution_s = spec.max_execution_s;
+        workload.preemption_gates = spec.preemption_gates;
         workload.invalid = spec.invalid;
         workload.status = spec.status;
         if workload.pod_sets != pod_sets {
@@ -192,6 +196,7 @@ impl Engine {
             reclaimable: workload.status.reclaimable.clone(),
             evicted: workload.status.condition(ConditionKind::Evicted).cloned(),
             requeued: workload.status.condition(ConditionKind::Requeued).cloned(),
+            has_closed_gate: workload.has_closed_gate(),
             is_spec_changed: false,
             is_scaled_down: false,
         }
@@ -249,6 +254,7 @@ impl Engine {
             || before.reclaimable != workload.status.reclaimable
             || before.evicted.as_ref() != workload.status.condition(ConditionKind::Evicted)
             || before.requeued.as_ref() != workload.status.condition(ConditionKind::Requeued)
+            || before.has_closed_gate != workload.has_closed_gate()
     }
 
     fn effective_priority(&self, spec: &WorkloadSpec) -> i64 {

@@ -31,7 +31,7 @@ impl Engine {
                 Outcome::Admitted => self.admit(entry, &mut touched, now),
                 Outcome::Preempting => self.preempt(entry, &mut touched, now),
                 Outcome::Migrating(sibling) => self.evict_sibling(entry, sibling, &mut touched, now),
-                Outcome::Waiting | Outcome::Skipped => {}
+                Outcome::Waiting | Outcome::Skipped | Outcome::Gated => {}
             }
         }
         let is_processed = |index: &usize| order.contains(index);
@@ -236,7 +236,11 @@ impl Engine {
             message.push_str(text::PENDING_MIGRATION);
         }
         self.requeue(entry.workload, entry.requeue, entry.reason, entry.progress, now);
-        self.explain(entry.workload, entry.reason, message, touched, now);
+        if entry.outcome == Outcome::Gated {
+            self.explain_gated(entry.workload, message, touched, now);
+        } else {
+            self.explain(entry.workload, entry.reason, message, touched, now);
+        }
     }
 
     /// Writes down why the workload waits, and says so.
@@ -269,6 +273,21 @@ impl Engine {
             PodSetRequests { name: pod_set.spec.name.clone(), requests }
         });
         shown.collect()
+    }
+
+    /// The same for a workload that may not preempt. As long as that was said before, nothing is written.
+    fn explain_gated(&mut self, id: WorkloadId, message: String, touched: &mut Touched, now: Time) {
+        let reason = self.granular(text::ADMISSION_GATED, text::PENDING);
+        let stamp = self.stamp(id, now);
+        let mut status = self.workloads[id].status.clone();
+        status.unreserve(reason, message.as_str().into(), stamp);
+        status.requests = self.shown_requests(id).into();
+        if status.set_blocked_on_gates(message.as_str().into(), stamp) {
+            self.touch(id, touched);
+            self.workloads[id].status = status;
+            self.emit_status(id, Decision::Waiting);
+        }
+        self.emit_event(id, true, reason, message);
     }
 
     /// Gives a workload back to its queue: in line, or aside until something changes.

@@ -14,6 +14,7 @@ pub(crate) enum RequeueReason {
     PendingPreemption,
     PendingMigration,
     SiblingAdmitted,
+    PreemptionGated,
     NoFit,
     NoCandidates,
 }
@@ -25,6 +26,8 @@ pub(super) enum Outcome {
     Waiting,
     /// It was about to start or preempt when an earlier entry got in its way.
     Skipped,
+    /// It would have to preempt others, and a gate keeps it from that.
+    Gated,
     /// It waits for its victims to leave.
     Preempting,
     /// It waits for this less favourable sibling to leave.

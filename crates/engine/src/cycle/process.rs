@@ -98,6 +98,14 @@ impl Engine {
                 self.reserve_for_later(entry, leaving);
                 return;
             }
+            Mode::Preempt if self.is_preemption_gated(entry.workload) => {
+                entry.outcome = Outcome::Gated;
+                entry.requeue = RequeueReason::PreemptionGated;
+                entry.reason = text::ADMISSION_GATED;
+                entry.message = Some(text::PREEMPTION_IS_GATED);
+                entry.progress = None;
+                return;
+            }
             Mode::DeferredFit => {
                 entry.requeue = RequeueReason::PendingPreemption;
                 entry.reason = text::WAITING_FOR_PREEMPTED;
@@ -140,6 +148,12 @@ impl Engine {
             entry.reason = text::PENDING_EVALUATION;
             entry.message = Some(text::NOT_ACCEPTABLE_FLAVOR);
         }
+    }
+
+    fn is_preemption_gated(&self, id: WorkloadId) -> bool {
+        let gates = self.settings.gates;
+        (gates.enabled(Gate::ConcurrentAdmission) || gates.enabled(Gate::MultiKueueOrchestratedPreemption))
+            && self.workloads[id].has_closed_gate()
     }
 
     fn skip(&mut self, entry: &mut Entry, message: &'static str) {

@@ -1,6 +1,5 @@
-//! Steps of a workload that holds quota: checks that failed, queues that stopped, time that ran out.
+//! Steps of a workload that holds quota: checks that failed, queues that stopped.
 
-use kueue_core::duration::Duration;
 use kueue_core::time::Time;
 
 use super::Step;
@@ -17,7 +16,7 @@ impl Engine {
         self.step_failed_check(id, now)
             .or_else(|| self.step_local_queue(id, now))
             .or_else(|| self.step_cluster_queue(id, queue, now))
-            .unwrap_or_else(|| self.step_execution_time(id, now))
+            .unwrap_or_else(|| self.step_limits(id, now))
     }
 
     /// The job of an evicted workload has stopped: its quota is free, and it may be queued again.
@@ -48,15 +47,7 @@ impl Engine {
         if status.any_check(CheckProgress::Rejected) {
             let failed = text::failed_checks(&status.checks, CheckProgress::Rejected);
             let message = failed.as_str().into();
-            self.change_status(id, now, |status, stamp| {
-                status.set(condition(
-                    ConditionKind::DeactivationTarget,
-                    Verdict::True,
-                    text::ADMISSION_CHECK,
-                    message,
-                    stamp,
-                ))
-            });
+            self.step_toward_deactivation(id, text::ADMISSION_CHECK, message, now);
             self.emit_event(id, true, text::ADMISSION_CHECK_REJECTED, format!("Deactivated due to {failed}"));
         } else {
             let failed = text::failed_checks(&status.checks, CheckProgress::Retry);
@@ -112,28 +103,5 @@ impl Engine {
         }
         self.evict(id, eviction, now);
         Some(Step::Taken)
-    }
-
-    fn step_execution_time(&mut self, id: WorkloadId, now: Time) -> Step {
-        let workload = &self.workloads[id];
-        let admitted = workload.status.condition(ConditionKind::Admitted).filter(|c| c.verdict == Verdict::True);
-        let (Some(admitted), Some(limit_s)) = (admitted, workload.max_execution_s) else { return Step::Rest(None) };
-        let left_s = i64::from(limit_s) - i64::from(workload.status.past_execution_s.unwrap_or(0));
-        let end = admitted.since + Duration::from_seconds(left_s);
-        if end > now {
-            return Step::Rest(Some(end));
-        }
-        if workload.status.is_true(ConditionKind::DeactivationTarget) || !workload.is_active {
-            return Step::Rest(None);
-        }
-        self.change_status(id, now, |status, stamp| {
-            status.past_execution_s = None;
-            let message = text::EXECUTION_TIME_EXCEEDED.into();
-            let reason = text::MAXIMUM_EXECUTION_TIME_EXCEEDED;
-            status.set(condition(ConditionKind::DeactivationTarget, Verdict::True, reason, message, stamp));
-            true
-        });
-        self.emit_event(id, true, text::MAXIMUM_EXECUTION_TIME_EXCEEDED, text::execution_time_exceeded(limit_s));
-        Step::Taken
     }
 }

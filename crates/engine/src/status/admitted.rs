@@ -11,15 +11,18 @@ use crate::text;
 
 /// When a status is written, and about which generation of the object.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Stamp {
-    pub(crate) now: Time,
-    pub(crate) generation: i64,
-    pub(crate) gates: Gates,
+pub struct Stamp {
+    /// When.
+    pub now: Time,
+    /// The generation that was looked at.
+    pub generation: i64,
+    /// Feature gates, on which some reasons depend.
+    pub gates: Gates,
 }
 
 impl Status {
     /// Quota is reserved; what was said about an earlier eviction becomes history.
-    pub(crate) fn reserve(&mut self, admission: Arc<Admission>, stamp: Stamp) {
+    pub fn reserve(&mut self, admission: Arc<Admission>, stamp: Stamp) {
         let message = text::quota_reserved(&admission.queue);
         self.admission = Some(admission);
         self.requests = Arc::default();
@@ -32,8 +35,8 @@ impl Status {
         }
     }
 
-    /// Quota is not reserved (any more), and that is why.
-    pub(crate) fn unreserve(&mut self, reason: impl Into<Reason>, message: Name, stamp: Stamp) -> bool {
+    /// Quota is not reserved (any more), and that is why; says whether that changed anything.
+    pub fn unreserve(&mut self, reason: impl Into<Reason>, message: Name, stamp: Stamp) -> bool {
         let mut is_changed = self.set(condition(ConditionKind::QuotaReserved, Verdict::False, reason, message, stamp));
         is_changed |= self.admission.take().is_some();
         is_changed | self.sync_admitted(stamp)
@@ -44,8 +47,8 @@ impl Status {
         self.set(condition(ConditionKind::Finished, Verdict::True, reason, message, stamp));
     }
 
-    /// Makes the condition Admitted say what follows from reservation and checks.
-    pub(crate) fn sync_admitted(&mut self, stamp: Stamp) -> bool {
+    /// Makes the condition Admitted say what follows from reservation and checks; says whether that changed it.
+    pub fn sync_admitted(&mut self, stamp: Stamp) -> bool {
         let has_reservation = self.has_reservation();
         let are_checks_ready = self.are_checks_ready();
         let is_admitted = self.is_true(ConditionKind::Admitted);

@@ -1,22 +1,33 @@
 //! Eviction: the request that a job stops, and what it resets.
 
+use kueue_core::time::Time;
+
 use super::admitted::{Stamp, condition};
 use super::{CheckProgress, CheckState, ConditionKind, EvictionCount, Reason, Status, Verdict};
+use crate::effect::Key;
 use crate::id::Name;
 use crate::text;
 
 /// Why a workload is evicted.
 #[derive(Clone, Debug)]
-pub(crate) struct Eviction {
+pub struct Eviction {
     pub(crate) reason: &'static str,
     /// What is behind a deactivation or a timeout; empty when there is nothing to add.
     pub(crate) cause: Reason,
-    pub(crate) message: Name,
+    /// In a sentence.
+    pub message: Name,
 }
 
 impl Eviction {
     pub(crate) fn new(reason: &'static str, message: Name) -> Self {
         Self { reason, cause: Reason::Borrowed(""), message }
+    }
+
+    /// The pods did not all run in time: at the start, or after some of them failed.
+    pub fn pods_not_ready(workload: &Key, is_recovery: bool) -> Self {
+        let cause = if is_recovery { text::WAIT_FOR_RECOVERY } else { text::WAIT_FOR_START };
+        let message = text::pods_ready_timeout(&workload.to_string());
+        Self { cause: cause.into(), ..Self::new(text::PODS_READY_TIMEOUT, message) }
     }
 
     /// The reason of the condition: only a deactivation names its cause.
@@ -29,14 +40,27 @@ impl Eviction {
     }
 
     /// The reason of the event.
-    pub(crate) fn event_reason(&self) -> Reason {
+    pub fn event_reason(&self) -> Reason {
         text::with_cause(text::EVICTED, &self.condition_reason())
     }
 }
 
 impl Status {
+    /// Keeps the workload out of its queue until then, or longer if that was said before; says whether anything changed.
+    pub fn back_off(&mut self, until: Time, is_another_attempt: bool) -> bool {
+        let requeue = self.requeue.get_or_insert_default();
+        let is_later = requeue.at.is_none_or(|at| at < until);
+        if is_later {
+            requeue.at = Some(until);
+        }
+        if is_another_attempt {
+            requeue.count = Some(requeue.count.unwrap_or(0).saturating_add(1));
+        }
+        is_later || is_another_attempt
+    }
+
     /// Asks the job to stop. The quota stays until it has stopped.
-    pub(crate) fn evict(&mut self, eviction: &Eviction, stamp: Stamp) {
+    pub fn evict(&mut self, eviction: &Eviction, stamp: Stamp) {
         let reason = eviction.condition_reason();
         self.set(condition(ConditionKind::Evicted, Verdict::True, reason.clone(), eviction.message.clone(), stamp));
         for check in &mut self.checks {
@@ -46,6 +70,10 @@ impl Status {
             let message = eviction.message.clone();
             self.set(condition(ConditionKind::BlockedOnPreemptionGates, Verdict::False, reason, message, stamp));
         }
+        for gate in &mut self.preemption_gates {
+            gate.is_open = false;
+            gate.since = stamp.now;
+        }
         self.count_eviction(eviction);
     }
 
@@ -53,6 +81,12 @@ impl Status {
         // Kueue leaves the generation out of this one.
         let stamp = Stamp { generation: 0, ..stamp };
         self.set(condition(ConditionKind::Preempted, Verdict::True, reason, message, stamp))
+    }
+
+    /// It would preempt if its gates were open.
+    pub(crate) fn set_blocked_on_gates(&mut self, message: Name, stamp: Stamp) -> bool {
+        let kind = ConditionKind::BlockedOnPreemptionGates;
+        self.set(condition(kind, Verdict::True, text::PREEMPTION_GATED, message, stamp))
     }
 
     pub(crate) fn set_requeued(&mut self, verdict: Verdict, reason: &'static str, message: &str, stamp: Stamp) -> bool {

@@ -1,12 +1,14 @@
 //! The small language of the stories: one line per object or event.
 //!
 //! ```text
-//! queue NAME [cohort=C] cpu=N [spare=N] [borrow=N] [lend=N] [within=lower] [reclaim=any] [strict] [variants[=FLAVOR]]
+//! queue NAME [cohort=C] cpu=N [spare=N] [borrow=N] [lend=N] [within=lower] [reclaim=any] [strict] [variants[=FLAVOR]] [checks=A,B]
 //! cohort NAME [parent=P]
-//! job NAME [queue=a] cpu=N [prio=N] [count=N] [min=N] [replaces=JOB] [of=JOB] [only=FLAVOR,…]
+//! job NAME [queue=a] cpu=N [prio=N] [count=N] [min=N] [replaces=JOB] [closed=GATE] [gated=BY] [most=S] [of=JOB] [only=FLAVOR,…]
 //! scale JOB count=N | delete JOB
-//! cycle | flush | advance S | finish JOB | stopped JOB | asks JOB | fair (first line)
+//! cycle | flush | advance S | finish JOB | stopped JOB | asks JOB | fair (first line); more in `life`
 //! ```
+
+mod life;
 
 use std::collections::BTreeMap;
 
@@ -27,13 +29,16 @@ pub(super) fn check(story: &str, expected: &Expect) {
 pub(super) fn play(story: &str) -> String {
     let is_fair = story.trim_start().starts_with("fair");
     let strategies = vec![FairStrategy::LessThanOrEqualToFinalShare, FairStrategy::LessThanInitialShare];
-    let mut stage = Stage::new(Settings {
+    let mut settings = Settings {
         gates: Gates::default().with(Gate::ConcurrentAdmission, true),
         wake: WakePolicy::Batched,
         fair_sharing: is_fair.then_some(FairSharing { strategies }),
         ..Settings::default()
-    });
-    for line in story.lines().map(str::trim).filter(|line| !line.is_empty() && *line != "fair") {
+    };
+    let lines = story.lines().map(str::trim).filter(|line| !line.is_empty() && *line != "fair");
+    let lines: Vec<&str> = lines.filter(|line| !life::choose(&mut settings, line)).collect();
+    let mut stage = Stage::new(settings);
+    for line in lines {
         stage.play(line);
         stage.engine.check_invariants();
     }
@@ -44,6 +49,7 @@ struct Stage {
     engine: Engine,
     now: Time,
     jobs: BTreeMap<String, WorkloadSpec>,
+    queues: BTreeMap<String, QueueSpec>,
     told: String,
 }
 
@@ -55,7 +61,7 @@ impl Stage {
         for flavor in ["f", "g"] {
             engine.apply(Change::Flavor(FlavorSpec { name: flavor.into(), nodes: FlavorNodes::default() }), now);
         }
-        Self { engine, now, jobs: BTreeMap::new(), told: String::new() }
+        Self { engine, now, jobs: BTreeMap::new(), queues: BTreeMap::new(), told: String::new() }
     }
 
     fn play(&mut self, line: &str) {
@@ -98,7 +104,7 @@ impl Stage {
                 let told: Vec<String> = requests.map(|of| format!("{} {:?}", of.name, of.requests)).collect();
                 self.told += &format!("  {name} asks for [{}]\n", told.join("; "));
             }
-            other => panic!("no such line: {other}"),
+            other => self.play_life(other, &name, &line.split_whitespace().skip(1).collect::<Vec<_>>()),
         }
     }
 
@@ -149,7 +155,12 @@ impl Stage {
             Some(&"any") => PreemptionPolicy::Any,
             _ => PreemptionPolicy::Never,
         };
-        self.apply(Change::Queue(Box::new(QueueSpec {
+        let checks: Vec<&str> = options.get("checks").map(|checks| checks.split(',').collect()).unwrap_or_default();
+        for check in &checks {
+            let controller = CheckController::Other;
+            self.apply(Change::Check(CheckSpec { name: (*check).into(), controller, is_active: true }));
+        }
+        let spec = QueueSpec {
             name: name.into(),
             cohort: options.get("cohort").map(|cohort| (*cohort).into()),
             groups: vec![ResourceGroupSpec { resources: vec!["cpu".into()], flavors: flavors.collect() }],
@@ -164,7 +175,7 @@ impl Stage {
                 borrow_within_cohort: None,
             },
             fungibility: Fungibility::default(),
-            checks: Vec::new(),
+            checks: checks.iter().map(|name| QueueCheckSpec { name: (*name).into(), flavors: Vec::new() }).collect(),
             stop: StopPolicy::None,
             weight: 1.0,
             concurrent: options
@@ -172,7 +183,9 @@ impl Stage {
                 .map(|last| ConcurrentAdmission { last_acceptable_flavor: (!last.is_empty()).then(|| (*last).into()) }),
             is_usage_based: options.contains_key("by-usage"),
             revision: 0,
-        })));
+        };
+        self.queues.insert(name.to_owned(), spec.clone());
+        self.apply(Change::Queue(Box::new(spec)));
         self.apply(Change::LocalQueue(LocalQueueSpec {
             namespace: "ns".into(),
             name: name.into(),
@@ -193,7 +206,7 @@ impl Stage {
             placement: PodPlacement::default(),
             fingerprint: 0,
         };
-        let spec = WorkloadSpec {
+        let mut spec = WorkloadSpec {
             namespace: "ns".into(),
             name: name.into(),
             uid: name.into(),
@@ -212,10 +225,12 @@ impl Stage {
             }),
             replaces: options.get("replaces").map(|old| Key { namespace: "ns".into(), name: (*old).into() }),
             max_execution_s: None,
+            preemption_gates: Vec::new(),
             pod_sets: vec![pod_set],
             invalid: None,
             status: Status::default(),
         };
+        life::dress(&mut spec, options);
         self.jobs.insert(name.to_owned(), spec.clone());
         self.apply(Change::Workload(Box::new(spec)));
     }

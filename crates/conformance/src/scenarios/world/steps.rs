@@ -4,9 +4,11 @@ use std::collections::BTreeMap;
 
 use anyhow::{Context, Result, bail};
 use kueue_api::kueue::names::{annotation, condition};
-use kueue_api::kueue::v1beta2::{CheckState, Workload};
+use kueue_api::kueue::v1beta2::{CheckState, PreemptionGatePosition, Workload};
 use kueue_api::meta::{Condition, ConditionStatus};
-use kueue_engine::{Change, Name};
+use kueue_core::duration::Duration;
+use kueue_engine::{Change, Eviction, Key, Name, Stamp};
+use kueue_translate::status_from_engine;
 use serde_json::Value;
 
 use crate::cluster::read;
@@ -59,6 +61,16 @@ impl World {
             "reclaim" => {
                 let pods: Vec<_> = read(&step["reclaimablePods"])?;
                 self.each(&names, shown, |object, _| object.status.reclaimable_pods = pods.clone());
+            }
+            "podsReadyTimeout" => {
+                let backoff = Duration::from_seconds(step["seconds"].as_i64().context("seconds")?);
+                for key in names {
+                    self.time_out(&key, backoff, shown);
+                }
+            }
+            "openGate" => {
+                let gate = step["gate"].as_str().context("gate")?;
+                self.each(&names, shown, |object, now| open_gate(object, gate, now));
             }
             "setCheck" => self.each(&names, shown, |object, now| set_check(object, step, now)),
             other => return self.play_object(other, step, &names, shown),
@@ -130,6 +142,25 @@ impl World {
         }
     }
 
+    /// Pods were not ready in time: what the life cycle writes then, with a backoff of the recording's choice.
+    fn time_out(&mut self, key: &str, backoff: Duration, shown: &mut Shown) {
+        let cluster = &mut self.cluster;
+        let Some(object) = cluster.workloads.get_mut(key) else { return };
+        let (namespace, name) = split(key);
+        let eviction = Eviction::pods_not_ready(&Key { namespace, name }, false);
+        let gates = cluster.engine.settings().gates;
+        let stamp = Stamp { now: cluster.now, generation: object.metadata.generation, gates };
+        let mut status = kueue_translate::status_to_engine(&object.status);
+        status.back_off(cluster.now + backoff, true);
+        status.evict(&eviction, stamp);
+        status_from_engine(&status, &cluster.formatter, &mut object.status);
+        if status.admission.is_some() {
+            let event = ["Normal".to_owned(), eviction.event_reason().to_string(), eviction.message.to_string()];
+            shown.events.entry(key.to_owned()).or_default().push(event);
+        }
+        self.send(key, shown);
+    }
+
     fn complete_evictions(&mut self, shown: &mut Shown) {
         let keys: Vec<String> = self.cluster.workloads.keys().cloned().collect();
         for key in keys {
@@ -158,6 +189,13 @@ fn finish(object: &mut Workload, now: kueue_core::time::Time) {
         message: "Job finished successfully".to_owned(),
         ..Condition::default()
     });
+}
+
+fn open_gate(object: &mut Workload, gate: &str, now: kueue_core::time::Time) {
+    if let Some(state) = object.status.preemption_gates.iter_mut().find(|state| state.name == gate) {
+        state.position = PreemptionGatePosition::Open;
+        state.last_transition_time = now;
+    }
 }
 
 fn set_check(object: &mut Workload, step: &Value, now: kueue_core::time::Time) {
