@@ -12,7 +12,7 @@ use kueue_api::limit_range::Summary;
 use kueue_core::resource::Formatter;
 use kueue_core::time::Time;
 use kueue_engine::{Change, Effect, Engine, Settings};
-use kueue_translate::{ResourceRules, Surroundings, status_from_engine};
+use kueue_translate::{MetricLabels, ResourceRules, Surroundings, status_from_engine};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
@@ -23,6 +23,7 @@ pub(crate) struct Cluster {
     /// By `namespace/name`.
     pub(crate) workloads: BTreeMap<String, Workload>,
     pub(crate) rules: ResourceRules,
+    pub(crate) metric_labels: MetricLabels,
     /// The limit ranges of each namespace.
     limits: BTreeMap<String, Vec<LimitRange>>,
     pub(crate) formatter: Formatter,
@@ -35,6 +36,7 @@ impl Cluster {
             now,
             workloads: BTreeMap::new(),
             rules,
+            metric_labels: MetricLabels::default(),
             limits: BTreeMap::new(),
             formatter: Formatter::default(),
         }
@@ -79,7 +81,8 @@ impl Cluster {
     pub(crate) fn change_of(&self, key: &str) -> Change {
         let object = &self.workloads[key];
         let limits = self.limits.get(&object.metadata.namespace).map(Summary::of).unwrap_or_default();
-        kueue_translate::workload(object, &Surroundings { resources: &self.rules, limits: &limits })
+        let around = Surroundings { resources: &self.rules, limits: &limits, metric_labels: &self.metric_labels };
+        kueue_translate::workload(object, &around)
     }
 
     /// Writes what the engine decided, and tells it that it is done.

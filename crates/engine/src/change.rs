@@ -4,6 +4,7 @@
 //! at the same times gives the same effects.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use kueue_core::amount::Amount;
 use kueue_core::resource_list::ResourceList;
@@ -338,6 +339,8 @@ pub struct WorkloadSpec {
     pub generation: i64,
     /// The LocalQueue it was submitted to.
     pub local_queue: Name,
+    /// The values of the labels that metrics tell workloads apart by.
+    pub metric_labels: Arc<[Name]>,
     /// Its priority.
     pub priority: i32,
     /// Added to its priority.

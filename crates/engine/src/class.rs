@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
-use crate::id::{ClassId, Name, Slab};
+use crate::id::{ClassId, Name, ResourceId, Slab};
 use crate::workload::PodSet;
 
 /// What members of a class have in common.
@@ -21,56 +21,84 @@ pub(crate) struct Likeness {
     pub(crate) allowed_flavors: Option<Vec<Name>>,
 }
 
+impl Likeness {
+    fn requests(&self) -> Arc<[(ResourceId, i64)]> {
+        let mut sums: Vec<(ResourceId, i64)> = Vec::new();
+        for (pod_set, count) in self.pod_sets.iter().zip(&self.counts) {
+            for (resource, sum) in pod_set.total(*count).requests {
+                match sums.iter_mut().find(|(known, _)| *known == resource) {
+                    Some((_, known)) => *known = known.saturating_add(sum),
+                    None => sums.push((resource, sum)),
+                }
+            }
+        }
+        sums.into()
+    }
+}
+
 /// All classes with a living member, or about which something is remembered.
 #[derive(Debug, Default)]
 pub(crate) struct Classes {
     ids: FxHashMap<Arc<Likeness>, ClassId>,
-    classes: Slab<ClassId, (Arc<Likeness>, usize)>,
+    classes: Slab<ClassId, Class>,
+}
+
+#[derive(Debug)]
+struct Class {
+    likeness: Arc<Likeness>,
+    /// What one member asks for, all its pods together.
+    requests: Arc<[(ResourceId, i64)]>,
+    members: usize,
 }
 
 impl Classes {
     /// The class of a workload that joins it; its pod sets are shared from now on.
     pub(crate) fn join(&mut self, likeness: Likeness) -> ClassId {
         if let Some(id) = self.ids.get(&likeness) {
-            self.classes[*id].1 += 1;
+            self.classes[*id].members += 1;
             return *id;
         }
         let likeness = Arc::new(likeness);
-        let id = self.classes.insert((likeness.clone(), 1));
+        let requests = likeness.requests();
+        let id = self.classes.insert(Class { likeness: likeness.clone(), requests, members: 1 });
         self.ids.insert(likeness, id);
         id
     }
 
     /// Somebody else remembers something about the class, and will [`leave`](Self::leave) it as a member does.
     pub(crate) fn keep(&mut self, id: ClassId) {
-        self.classes[id].1 += 1;
+        self.classes[id].members += 1;
     }
 
     /// A member left; a class without members is forgotten.
     pub(crate) fn leave(&mut self, id: ClassId) {
-        let (likeness, members) = &mut self.classes[id];
-        *members -= 1;
-        if *members == 0 {
-            self.ids.remove(likeness);
+        let class = &mut self.classes[id];
+        class.members -= 1;
+        if class.members == 0 {
+            self.ids.remove(&class.likeness);
             self.classes.remove(id);
         }
     }
 
     pub(crate) fn pod_sets(&self, id: ClassId) -> &Arc<[PodSet]> {
-        &self.classes[id].0.pod_sets
+        &self.classes[id].likeness.pod_sets
+    }
+
+    pub(crate) fn requests(&self, id: ClassId) -> &Arc<[(ResourceId, i64)]> {
+        &self.classes[id].requests
     }
 
     /// Panics unless each class has as many members as are counted, and no class is left over.
     pub(crate) fn check_invariants(&self, members: &FxHashMap<ClassId, usize>) {
         for id in self.classes.ids() {
-            let (likeness, count) = &self.classes[id];
-            assert_eq!(members.get(&id), Some(count), "a class knows who belongs to it");
-            assert_eq!(self.ids.get(likeness), Some(&id), "a class is found by what its members have in common");
+            let class = &self.classes[id];
+            assert_eq!(members.get(&id), Some(&class.members), "a class knows who belongs to it");
+            assert_eq!(self.ids.get(&class.likeness), Some(&id), "a class is found by what its members have in common");
         }
         assert_eq!(self.ids.len(), self.classes.ids().count(), "nobody is in a class that is gone");
     }
 
     pub(crate) fn likeness(&self, id: ClassId) -> &Likeness {
-        &self.classes[id].0
+        &self.classes[id].likeness
     }
 }

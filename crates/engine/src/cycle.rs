@@ -67,6 +67,7 @@ impl Engine {
         let preemptor = pending.preemptor;
         self.vacate(id);
         self.queues[queue].pending.reorder();
+        self.queues[queue].pending.in_flight = Some(self.seat(id, queue));
         let workload = &mut self.workloads[id];
         workload.place = Place::InFlight(queue);
         workload.evaluated_generation = workload.generation;

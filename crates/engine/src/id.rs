@@ -29,6 +29,12 @@ macro_rules! ids {
                 self.0 as usize
             }
         }
+
+        #[allow(dead_code, reason = "not every kind of id is the key of a range")]
+        impl $name {
+            pub(crate) const FIRST: Self = Self(0);
+            pub(crate) const LAST: Self = Self(u32::MAX);
+        }
     )*};
 }
 
@@ -51,6 +57,8 @@ ids! {
     WorkloadId;
     /// Workloads that any queue would treat alike.
     ClassId;
+    /// Label values that metrics tell workloads apart by.
+    LabelsId;
 }
 
 /// A vector indexed by one kind of id.

@@ -35,7 +35,7 @@ impl Engine {
         let is_active = !self.quotas.node(queue.node).is_in_cycle
             && is_ready(queue, |flavor| self.flavors.contains_key(&flavor), |check| self.checks.get(check));
         assert_eq!(queue.is_active, is_active, "{name} admits while it may");
-        for ticket in queue.pending.awake().into_iter().chain(queue.pending.asleep()) {
+        for ticket in queue.pending.awake(None).chain(queue.pending.asleep()) {
             match &self.workloads[ticket.id].place {
                 Place::Queued(seat) | Place::Held(seat) => {
                     assert_eq!((seat.queue, &seat.ticket), (id, ticket), "who waits in {name} knows it");

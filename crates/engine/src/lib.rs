@@ -37,6 +37,7 @@ pub use effect::{Decision, Effect, Event, Key};
 pub use engine::{Engine, Scope};
 pub use id::Name;
 pub use ledger::{Ledger, Usage, entry_penalty, weighted_usage};
+pub use pending::PendingCount;
 pub use placement::{
     FlavorNodes, NodeOperator, NodeRequirement, PodPlacement, Taint, TaintEffect, Toleration, TolerationOperator,
 };
@@ -47,4 +48,4 @@ pub use status::{
     Admission, CheckProgress, CheckState, Condition, ConditionKind, EvictionCount, PodSetAdmission, PodSetRequests,
     PreemptionGate, Reason, Requeue, Status, Verdict,
 };
-pub use view::PendingView;
+pub use view::{PendingView, Position};

@@ -1,6 +1,8 @@
 //! The names that recur in requests, quotas and usage, each turned into an id once.
 
-use crate::id::{FlavorId, Interner, LocalQueueId, Name, NamespaceId, PoolId, ResourceId};
+use std::sync::Arc;
+
+use crate::id::{FlavorId, Interner, LabelsId, LocalQueueId, Name, NamespaceId, PoolId, ResourceId};
 
 /// All tables of names. They only grow: the names of a cluster are few beside its workloads.
 #[derive(Debug, Default)]
@@ -10,6 +12,7 @@ pub(crate) struct Names {
     pools: Interner<PoolId, (FlavorId, ResourceId)>,
     namespaces: Interner<NamespaceId, Name>,
     local_queues: Interner<LocalQueueId, (NamespaceId, Name)>,
+    labels: Interner<LabelsId, Arc<[Name]>>,
 }
 
 impl Names {
@@ -42,6 +45,10 @@ impl Names {
         self.local_queues.get(&(self.namespaces.get(namespace)?, name.clone()))
     }
 
+    pub(crate) fn labels_id(&mut self, labels: &Arc<[Name]>) -> LabelsId {
+        self.labels.intern(labels)
+    }
+
     pub(crate) fn known_flavor(&self, name: &Name) -> Option<FlavorId> {
         self.flavors.get(name)
     }
@@ -64,6 +71,10 @@ impl Names {
 
     pub(crate) fn namespace_of(&self, id: LocalQueueId) -> NamespaceId {
         self.local_queues[id].0
+    }
+
+    pub(crate) fn labels(&self, id: LabelsId) -> &Arc<[Name]> {
+        &self.labels[id]
     }
 
     /// Flavor and resource of a pool.

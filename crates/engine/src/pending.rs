@@ -1,11 +1,16 @@
 //! The workloads that wait in one ClusterQueue.
 //!
-//! Workloads of one class and LocalQueue form a group: any cycle would treat them alike. A group's members are awake
+//! Workloads of one class and origin form a group: any cycle would treat them alike. A group's members are awake
 //! (the next may be taken) or asleep (parked until something changes). A class that cannot fit is put to sleep, and
 //! woken, by swapping the two sets, so that neither costs more for a thousand members than for one.
 //!
 //! The groups of one LocalQueue stand in one line. With admission fair sharing the line whose LocalQueue used least
 //! goes first, whoever waits in it; without, no line has used anything, and the tickets alone decide.
+
+mod in_order;
+mod tally;
+#[cfg(test)]
+mod tests;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,14 +18,18 @@ use rustc_hash::FxHashMap;
 
 use crate::id::{ClassId, LocalQueueId, WorkloadId};
 use crate::ledger::Usage;
-use crate::workload::{Seat, Ticket};
+use crate::workload::{Origin, Seat, Ticket};
+
+use in_order::InOrder;
+pub use tally::PendingCount;
+pub(crate) use tally::Tally;
 
 /// All that wait. Invariants: a workload is in one set of one group or held; a line has the first awake member of
 /// each of its groups that has one, and `order` the first of each line; `sleepers` names the classes with a sleeping
-/// member.
+/// member; `tally` counts them all.
 #[derive(Debug)]
 pub(crate) struct Pending {
-    groups: FxHashMap<ClassId, BTreeMap<LocalQueueId, Group>>,
+    classes: FxHashMap<ClassId, Members>,
     lines: BTreeMap<LocalQueueId, Line>,
     order: BTreeSet<(Usage, Ticket, LocalQueueId)>,
     /// What each LocalQueue has used by now; nothing where there is no entry.
@@ -30,7 +39,10 @@ pub(crate) struct Pending {
     /// LocalQueues whose usage has a part that is not settled yet.
     unsettled: BTreeSet<LocalQueueId>,
     sleepers: BTreeSet<ClassId>,
-    held: BTreeSet<Ticket>,
+    held: BTreeMap<Ticket, LocalQueueId>,
+    tally: Tally,
+    /// Taken out by a cycle that has not decided yet.
+    pub(crate) in_flight: Option<Seat>,
     /// Who preempts at the moment; it is taken first while it is sticky.
     pub(crate) preemptor: Option<Preemptor>,
     /// Classes that were found not to fit, and why; new members go to sleep at once.
@@ -39,6 +51,15 @@ pub(crate) struct Pending {
     pub(crate) pop_cycle: i64,
     /// The `pop_cycle` when the sleepers were last woken.
     pub(crate) wake_cycle: i64,
+}
+
+/// The members of a class, by where they came from.
+#[derive(Debug, Default)]
+struct Members {
+    groups: BTreeMap<Origin, Group>,
+    awake: usize,
+    asleep: usize,
+    held: usize,
 }
 
 #[derive(Debug, Default)]
@@ -66,14 +87,16 @@ pub(crate) struct Preemptor {
 impl Default for Pending {
     fn default() -> Self {
         Self {
-            groups: FxHashMap::default(),
+            classes: FxHashMap::default(),
             lines: BTreeMap::new(),
             order: BTreeSet::new(),
             used: FxHashMap::default(),
             moved: BTreeSet::new(),
             unsettled: BTreeSet::new(),
             sleepers: BTreeSet::new(),
-            held: BTreeSet::new(),
+            held: BTreeMap::new(),
+            tally: Tally::default(),
+            in_flight: None,
             preemptor: None,
             no_fit: FxHashMap::default(),
             pop_cycle: 0,
@@ -84,23 +107,29 @@ impl Default for Pending {
 
 impl Pending {
     pub(crate) fn push(&mut self, seat: &Seat) {
-        self.change(seat.class, seat.local_queue, |group| {
+        self.tally.add_requests(&seat.requests);
+        self.change(seat.class, seat.origin, |group| {
             group.awake.insert(seat.ticket.clone());
         });
     }
 
     pub(crate) fn park(&mut self, seat: &Seat) {
-        self.change(seat.class, seat.local_queue, |group| {
+        self.tally.add_requests(&seat.requests);
+        self.change(seat.class, seat.origin, |group| {
             group.asleep.insert(seat.ticket.clone());
         });
     }
 
     pub(crate) fn hold(&mut self, seat: &Seat) {
-        self.held.insert(seat.ticket.clone());
+        self.tally.add_requests(&seat.requests);
+        self.held.insert(seat.ticket.clone(), seat.origin.local_queue);
+        self.change_members(seat.class, |members| members.held += 1);
+        self.tally.move_by(seat.origin, 0, 1);
     }
 
     pub(crate) fn remove_queued(&mut self, seat: &Seat) {
-        self.change(seat.class, seat.local_queue, |group| {
+        self.tally.remove_requests(&seat.requests);
+        self.change(seat.class, seat.origin, |group| {
             if !group.awake.remove(&seat.ticket) {
                 group.asleep.remove(&seat.ticket);
             }
@@ -108,7 +137,10 @@ impl Pending {
     }
 
     pub(crate) fn remove_held(&mut self, seat: &Seat) {
+        self.tally.remove_requests(&seat.requests);
         self.held.remove(&seat.ticket);
+        self.change_members(seat.class, |members| members.held -= 1);
+        self.tally.move_by(seat.origin, 0, -1);
     }
 
     pub(crate) fn is_awake(&self, seat: &Seat) -> bool {
@@ -124,7 +156,9 @@ impl Pending {
     pub(crate) fn first(&self, sticky: Option<&Seat>) -> Option<WorkloadId> {
         let (least, ticket, _) = self.order.first()?;
         match sticky {
-            Some(seat) if self.is_awake(seat) && self.lines[&seat.local_queue].usage == *least => Some(seat.ticket.id),
+            Some(seat) if self.is_awake(seat) && self.lines[&seat.origin.local_queue].usage == *least => {
+                Some(seat.ticket.id)
+            }
             _ => Some(ticket.id),
         }
     }
@@ -176,79 +210,102 @@ impl Pending {
 
     /// Puts all members of a class to sleep.
     pub(crate) fn put_to_sleep(&mut self, class: ClassId) {
-        for local_queue in self.local_queues_with(class) {
-            self.change(class, local_queue, |group| merge(&mut group.awake, &mut group.asleep));
+        for origin in self.origins(class) {
+            self.change(class, origin, |group| merge(&mut group.awake, &mut group.asleep));
         }
-    }
-
-    fn local_queues_with(&self, class: ClassId) -> Vec<LocalQueueId> {
-        self.groups.get(&class).into_iter().flat_map(|groups| groups.keys().copied()).collect()
     }
 
     /// Wakes all members of the groups whose LocalQueue passes; says whether there was one.
     pub(crate) fn wake(&mut self, passes: impl Fn(LocalQueueId) -> bool) -> bool {
         let mut is_any = false;
-        for class in std::mem::take(&mut self.sleepers) {
-            for local_queue in self.local_queues_with(class) {
-                let may_wake = passes(local_queue);
-                self.change(class, local_queue, |group| {
-                    if may_wake && !group.asleep.is_empty() {
-                        is_any = true;
+        for class in self.sleepers.clone() {
+            for origin in self.origins(class) {
+                if passes(origin.local_queue) {
+                    self.change(class, origin, |group| {
+                        is_any |= !group.asleep.is_empty();
                         merge(&mut group.asleep, &mut group.awake);
-                    }
-                });
+                    });
+                }
             }
         }
         is_any
     }
 
     pub(crate) fn held(&self) -> impl Iterator<Item = &Ticket> {
-        self.held.iter()
+        self.held.keys()
     }
 
-    /// All awake, in the order in which they would be served by what is known now.
-    pub(crate) fn awake(&self) -> Vec<&Ticket> {
-        let sticky = self.preemptor.filter(|preemptor| preemptor.is_sticky).map(|preemptor| preemptor.workload);
-        let groups = self.groups.values().flatten();
-        let mut all: Vec<(Usage, bool, &Ticket)> = groups
-            .flat_map(|(local_queue, group)| {
-                let usage = self.usage(*local_queue);
-                group.awake.iter().map(move |ticket| (usage, sticky != Some(ticket.id), ticket))
-            })
-            .collect();
-        all.sort();
-        all.into_iter().map(|(_, _, ticket)| ticket).collect()
+    /// Everybody, awake or not, in the order in which they would be served by what is known now. Costs what is taken
+    /// from it, and a little per group.
+    pub(crate) fn in_order<'a>(&'a self, sticky: Option<&'a Seat>) -> impl Iterator<Item = &'a Ticket> {
+        let sets = self.groups().flat_map(|(origin, group)| [(origin, &group.awake), (origin, &group.asleep)]);
+        self.merged(sets, self.held.iter(), sticky)
+    }
+
+    /// All awake, in the same order.
+    pub(crate) fn awake<'a>(&'a self, sticky: Option<&'a Seat>) -> impl Iterator<Item = &'a Ticket> {
+        let sets = self.groups().map(|(origin, group)| (origin, &group.awake));
+        self.merged(sets, [].into_iter(), sticky.filter(|seat| self.is_awake(seat)))
     }
 
     pub(crate) fn asleep(&self) -> impl Iterator<Item = &Ticket> {
-        self.groups.values().flat_map(BTreeMap::values).flat_map(|group| &group.asleep).chain(&self.held)
+        self.groups().flat_map(|(_, group)| &group.asleep).chain(self.held.keys())
+    }
+
+    /// The numbers, without the workload that a cycle has taken.
+    pub(crate) fn tally(&self) -> &Tally {
+        &self.tally
+    }
+
+    /// Whether somebody of the class is awake, and whether anybody is here.
+    pub(crate) fn knows(&self, class: ClassId) -> (bool, bool) {
+        self.classes.get(&class).map_or((false, false), |members| (members.awake > 0, true))
+    }
+
+    fn merged<'a>(
+        &'a self,
+        sets: impl Iterator<Item = (Origin, &'a BTreeSet<Ticket>)>,
+        singles: impl Iterator<Item = (&'a Ticket, &'a LocalQueueId)>,
+        sticky: Option<&'a Seat>,
+    ) -> InOrder<'a> {
+        let used = |local_queue: LocalQueueId| self.usage(local_queue);
+        let sticky = sticky.map(|seat| (used(seat.origin.local_queue), &seat.ticket));
+        let sets = sets.map(|(origin, tickets)| (used(origin.local_queue), tickets));
+        InOrder::new(sets, singles.map(|(ticket, local_queue)| (used(*local_queue), ticket)), sticky)
+    }
+
+    fn groups(&self) -> impl Iterator<Item = (Origin, &Group)> {
+        self.classes.values().flat_map(|members| members.groups.iter().map(|(origin, group)| (*origin, group)))
     }
 
     fn group(&self, seat: &Seat) -> Option<&Group> {
-        self.groups.get(&seat.class)?.get(&seat.local_queue)
+        self.classes.get(&seat.class)?.groups.get(&seat.origin)
+    }
+
+    fn origins(&self, class: ClassId) -> Vec<Origin> {
+        self.classes.get(&class).into_iter().flat_map(|members| members.groups.keys().copied()).collect()
     }
 
     /// Changes one group and keeps what is derived from it in step.
-    fn change(&mut self, class: ClassId, local_queue: LocalQueueId, edit: impl FnOnce(&mut Group)) {
-        let groups = self.groups.entry(class).or_default();
-        let group = groups.entry(local_queue).or_default();
-        let old = group.awake.first().cloned();
-        edit(group);
-        let new = group.awake.first().cloned();
-        if group.awake.is_empty() && group.asleep.is_empty() {
-            groups.remove(&local_queue);
-        }
-        let has_sleepers = groups.values().any(|group| !group.asleep.is_empty());
-        if groups.is_empty() {
-            self.groups.remove(&class);
-        }
-        if has_sleepers {
-            self.sleepers.insert(class);
-        } else {
-            self.sleepers.remove(&class);
-        }
+    fn change(&mut self, class: ClassId, origin: Origin, edit: impl FnOnce(&mut Group)) {
+        let (mut first, mut awake, mut asleep) = ((None, None), 0, 0);
+        self.change_members(class, |members| {
+            let group = members.groups.entry(origin).or_default();
+            let (old_first, old_awake, old_asleep) =
+                (group.awake.first().cloned(), group.awake.len(), group.asleep.len());
+            edit(group);
+            first = (old_first, group.awake.first().cloned());
+            (awake, asleep) = (difference(old_awake, group.awake.len()), difference(old_asleep, group.asleep.len()));
+            if group.awake.is_empty() && group.asleep.is_empty() {
+                members.groups.remove(&origin);
+            }
+            members.awake = members.awake.saturating_add_signed(awake);
+            members.asleep = members.asleep.saturating_add_signed(asleep);
+        });
+        self.tally.move_by(origin, awake, asleep);
+        let (old, new) = first;
         if old != new {
-            self.change_line(local_queue, |heads| {
+            self.change_line(origin.local_queue, |heads| {
                 if let Some(old) = old {
                     heads.remove(&(old, class));
                 }
@@ -256,6 +313,23 @@ impl Pending {
                     heads.insert((new, class));
                 }
             });
+        }
+    }
+
+    fn change_members(&mut self, class: ClassId, edit: impl FnOnce(&mut Members)) {
+        let members = self.classes.entry(class).or_default();
+        let before = members.stirrings();
+        edit(members);
+        let after = members.stirrings();
+        let has_sleepers = members.asleep > 0;
+        if after == (false, false) {
+            self.classes.remove(&class);
+        }
+        self.tally.class_changed(before, after);
+        if has_sleepers {
+            self.sleepers.insert(class);
+        } else {
+            self.sleepers.remove(&class);
         }
     }
 
@@ -285,18 +359,27 @@ impl Pending {
 
     pub(crate) fn check_invariants(&self) {
         let mut heads: BTreeMap<LocalQueueId, BTreeSet<(Ticket, ClassId)>> = BTreeMap::new();
-        for (class, groups) in &self.groups {
-            assert!(!groups.is_empty(), "an empty class is dropped");
-            for (local_queue, group) in groups {
+        let mut held = 0;
+        let mut count = PendingCount { active: 0, inadmissible: self.held.len() };
+        for (class, members) in &self.classes {
+            for (origin, group) in &members.groups {
                 assert!(!group.awake.is_empty() || !group.asleep.is_empty(), "an empty group is dropped");
                 assert!(group.awake.is_disjoint(&group.asleep), "nobody is awake and asleep");
                 if let Some(first) = group.awake.first() {
-                    heads.entry(*local_queue).or_default().insert((first.clone(), *class));
+                    heads.entry(origin.local_queue).or_default().insert((first.clone(), *class));
                 }
+                count.active += group.awake.len();
+                count.inadmissible += group.asleep.len();
             }
-            let has_sleepers = groups.values().any(|group| !group.asleep.is_empty());
-            assert_eq!(self.sleepers.contains(class), has_sleepers, "sleepers are known");
+            assert_eq!(members.awake, members.groups.values().map(|group| group.awake.len()).sum::<usize>());
+            assert_eq!(members.asleep, members.groups.values().map(|group| group.asleep.len()).sum::<usize>());
+            assert_ne!(members.stirrings(), (false, false), "an empty class is dropped");
+            assert_eq!(self.sleepers.contains(class), members.asleep > 0, "sleepers are known");
+            held += members.held;
         }
+        assert_eq!(held, self.held.len(), "who is held counts for its class");
+        assert_eq!(self.tally.total(), count, "all are counted");
+        assert_eq!(self.tally.distinct_shapes(), self.classes.len(), "all classes are counted");
         let lines: BTreeMap<LocalQueueId, _> = self.lines.iter().map(|(id, line)| (*id, line.heads.clone())).collect();
         assert_eq!(lines, heads, "one head per group with somebody awake");
         let firsts = self.lines.iter().map(|(id, line)| {
@@ -309,6 +392,17 @@ impl Pending {
             assert!(is_placed || self.moved.contains(id), "a line that moved is known");
         }
     }
+}
+
+impl Members {
+    /// Whether somebody is awake, and whether somebody is not.
+    fn stirrings(&self) -> (bool, bool) {
+        (self.awake > 0, self.asleep + self.held > 0)
+    }
+}
+
+fn difference(old: usize, new: usize) -> isize {
+    new.cast_signed() - old.cast_signed()
 }
 
 /// Moves all of `from` into `into`; free when `into` is empty.

@@ -1,23 +1,22 @@
-//! What can be read of the engine's state.
+//! What can be read of the engine's state: what status controllers, metrics, the visibility API and explanations show.
+//!
+//! Every question costs what its answer holds: numbers are kept while the state changes, lists are walked as far as
+//! the caller takes from them.
+
+mod pending;
 
 use kueue_core::amount::Amount;
 
 use crate::cycle::CycleSummary;
 use crate::effect::Key;
 use crate::engine::Engine;
-use crate::id::Name;
+use crate::id::{Name, QueueId};
 use crate::ledger::Ledger;
+use crate::queue::Queue;
 use crate::reserving::{self, Eligibility};
 use crate::status::Status;
 
-/// A ClusterQueue's waiting workloads.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct PendingView {
-    /// Those that are looked at next, in order.
-    pub active: Vec<Key>,
-    /// Those that wait for something to change, by name.
-    pub parked: Vec<Key>,
-}
+pub use pending::{PendingView, Position};
 
 impl Engine {
     /// The names of all ClusterQueues.
@@ -25,15 +24,8 @@ impl Engine {
         self.queue_ids.keys()
     }
 
-    /// Who waits in a ClusterQueue.
-    pub fn pending(&self, queue: &str) -> PendingView {
-        let Some(id) = self.queue_ids.get(queue) else { return PendingView::default() };
-        let pending = &self.queues[*id].pending;
-        let key = |id| self.workloads[id].key.clone();
-        let active: Vec<Key> = pending.awake().into_iter().map(|ticket| key(ticket.id)).collect();
-        let mut parked: Vec<Key> = pending.asleep().map(|ticket| key(ticket.id)).collect();
-        parked.sort();
-        PendingView { active, parked }
+    fn queue(&self, name: &str) -> Option<&Queue> {
+        self.queue_ids.get(name).map(|id: &QueueId| &self.queues[*id])
     }
 
     /// Who holds quota in a ClusterQueue, in the order in which they would be preempted.

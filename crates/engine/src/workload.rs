@@ -1,6 +1,7 @@
 //! One workload as the engine keeps it: what was said about it, where it is, what it holds.
 
 use std::cmp::Reverse;
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 use kueue_core::amount::Amount;
@@ -10,7 +11,9 @@ use kueue_core::time::Time;
 use crate::change::{PodSetSpec, PriorityClass, VariantSpec};
 use crate::class::Likeness;
 use crate::effect::Key;
-use crate::id::{ClassId, FlavorId, LocalQueueId, Name, NamespaceId, PoolId, QueueId, ResourceId, WorkloadId};
+use crate::id::{
+    ClassId, FlavorId, LabelsId, LocalQueueId, Name, NamespaceId, PoolId, QueueId, ResourceId, WorkloadId,
+};
 use crate::settings::{RequeueOrder, Settings};
 use crate::status::{ConditionKind, Status, Verdict};
 use crate::text;
@@ -33,6 +36,7 @@ pub(crate) struct Workload {
     pub(crate) created: Time,
     pub(crate) generation: i64,
     pub(crate) local_queue: LocalQueueId,
+    pub(crate) labels: LabelsId,
     pub(crate) base_priority: i32,
     /// With the boost.
     pub(crate) priority: i64,
@@ -81,8 +85,25 @@ pub(crate) enum Place {
 pub(crate) struct Seat {
     pub(crate) queue: QueueId,
     pub(crate) class: ClassId,
-    pub(crate) local_queue: LocalQueueId,
+    pub(crate) origin: Origin,
     pub(crate) ticket: Ticket,
+    /// What it asked for when it sat down, to be counted out again when it leaves.
+    pub(crate) requests: Arc<[(ResourceId, i64)]>,
+}
+
+/// Where a workload came from, as far as those that wait are told apart and counted by it.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) struct Origin {
+    pub(crate) local_queue: LocalQueueId,
+    pub(crate) labels: LabelsId,
+}
+
+impl Origin {
+    /// Every origin in a LocalQueue.
+    pub(crate) fn all_of(local_queue: LocalQueueId) -> RangeInclusive<Self> {
+        let with = |labels| Self { local_queue, labels };
+        with(LabelsId::FIRST)..=with(LabelsId::LAST)
+    }
 }
 
 /// The order in a queue: higher priority, earlier time, lower uid.

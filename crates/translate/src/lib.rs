@@ -1,6 +1,7 @@
 //! From objects to the engine's changes, and from its effects to objects. Pure: whoever calls it owns the objects.
 
 mod fair_sharing;
+mod metric_labels;
 mod placement;
 mod queue;
 mod requests;
@@ -8,6 +9,7 @@ mod status;
 mod workload;
 
 pub use fair_sharing::admission_fair_sharing;
+pub use metric_labels::MetricLabels;
 pub use placement::flavor;
 pub use queue::{admission_check, cluster_queue, cohort, local_queue};
 pub use requests::{ResourceRules, Transformation};

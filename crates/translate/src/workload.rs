@@ -13,6 +13,7 @@ use kueue_core::resource::base_units;
 use kueue_engine::{Change, Key, PodSetSpec, PriorityClass, VariantSpec, WorkloadSpec};
 use serde_json::{Value, json};
 
+use crate::metric_labels::MetricLabels;
 use crate::placement::placement;
 use crate::requests::{ResourceRules, apply_defaults, invalid, use_limits_as_requests};
 use crate::status::status_to_engine;
@@ -24,6 +25,8 @@ pub struct Surroundings<'a> {
     pub resources: &'a ResourceRules,
     /// The limit ranges of its namespace.
     pub limits: &'a Summary,
+    /// The labels that metrics show.
+    pub metric_labels: &'a MetricLabels,
 }
 
 /// What a Workload says.
@@ -44,6 +47,7 @@ pub fn workload(object: &Workload, around: &Surroundings<'_>) -> Change {
         created: meta.creation_timestamp,
         generation: meta.generation,
         local_queue: spec.queue_name.as_str().into(),
+        metric_labels: around.metric_labels.values(meta),
         priority: spec.priority.unwrap_or(0),
         priority_boost: boost.unwrap_or(0),
         priority_class: priority_class(object),

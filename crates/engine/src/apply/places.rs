@@ -8,7 +8,7 @@ use kueue_core::time::Time;
 use crate::change::QueueingStrategy;
 use crate::engine::Engine;
 use crate::id::{QueueId, WorkloadId};
-use crate::workload::{Place, Seat, Ticket};
+use crate::workload::{Origin, Place, Seat, Ticket};
 
 impl Engine {
     /// Puts a workload that may be admitted into its queue, or brings its place there up to date.
@@ -102,7 +102,9 @@ impl Engine {
             id,
         };
         let class = workload.class.expect("every workload has a class");
-        Seat { queue, class, local_queue: workload.local_queue, ticket }
+        let origin = Origin { local_queue: workload.local_queue, labels: workload.labels };
+        let requests = self.classes.requests(class).clone();
+        Seat { queue, class, origin, ticket, requests }
     }
 
     /// Takes the workload out of its queue; it is not the queue's preemptor any more.
@@ -124,7 +126,8 @@ impl Engine {
     /// Takes the workload out of its place only.
     pub(crate) fn vacate(&mut self, id: WorkloadId) {
         match std::mem::take(&mut self.workloads[id].place) {
-            Place::Nowhere | Place::InFlight(_) => {}
+            Place::Nowhere => {}
+            Place::InFlight(queue) => self.queues[queue].pending.in_flight = None,
             Place::Queued(seat) => {
                 self.queues[seat.queue].pending.remove_queued(&seat);
                 self.refresh_ready(seat.queue);

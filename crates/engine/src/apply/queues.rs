@@ -128,8 +128,12 @@ impl Engine {
     pub(crate) fn on_queue_gone(&mut self, name: &Name) {
         let Some(id) = self.queue_ids.remove(name) else { return };
         let queue = &self.queues[id];
-        let waiting: Vec<WorkloadId> =
-            queue.pending.awake().into_iter().chain(queue.pending.asleep()).map(|ticket| ticket.id).collect();
+        let waiting: Vec<WorkloadId> = queue
+            .pending
+            .in_order(None)
+            .chain(queue.pending.in_flight.iter().map(|seat| &seat.ticket))
+            .map(|ticket| ticket.id)
+            .collect();
         let reserving: Vec<WorkloadId> = queue.reserving.iter().map(|rank| rank.id).collect();
         for workload in waiting {
             self.workloads[workload].place = Place::Nowhere;

@@ -54,6 +54,7 @@ impl Engine {
         let pod_sets = self.pod_sets_of(&spec);
         let namespace = self.names.namespace_id(&spec.namespace);
         let local_queue = self.names.local_queue_id(namespace, &spec.local_queue);
+        let labels = self.names.labels_id(&spec.metric_labels);
         let priority = self.effective_priority(&spec);
         let mut workload = Workload {
             key: key.clone(),
@@ -63,6 +64,7 @@ impl Engine {
             created: spec.created,
             generation: spec.generation,
             local_queue,
+            labels,
             base_priority: spec.priority,
             priority,
             priority_class: spec.priority_class,
@@ -102,6 +104,7 @@ impl Engine {
     fn change_workload(&mut self, id: WorkloadId, spec: WorkloadSpec, now: Time) {
         let pod_sets = self.pod_sets_of(&spec);
         let local_queue = self.names.local_queue_id(self.workloads[id].namespace, &spec.local_queue);
+        let labels = self.names.labels_id(&spec.metric_labels);
         let priority = self.effective_priority(&spec);
         let mut before = self.before(id);
         let workload = &mut self.workloads[id];
@@ -120,6 +123,7 @@ impl Engine {
             && workload.gated_by == spec.gated_by
             && workload.replaces == spec.replaces
             && workload.variant == spec.variant
+            && workload.labels == labels
         {
             // What the engine decided comes back as it was written: nothing new.
             return;
@@ -127,6 +131,7 @@ impl Engine {
         before.is_spec_changed = !is_same_spec;
         before.is_scaled_down = is_scaled_down(&workload.pod_sets, &pod_sets);
         let old_local_queue = std::mem::replace(&mut workload.local_queue, local_queue);
+        workload.labels = labels;
         workload.generation = spec.generation;
         workload.job_uid = spec.job_uid;
         workload.base_priority = spec.priority;

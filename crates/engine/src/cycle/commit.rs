@@ -17,7 +17,7 @@ use crate::preempt::Target;
 use crate::status::eviction::Eviction;
 use crate::status::{Admission, ConditionKind, PodSetAdmission, PodSetRequests, Reason, Verdict};
 use crate::text::{self, PreemptionParty};
-use crate::workload::{Place, Progress};
+use crate::workload::Progress;
 
 /// What every changed workload was like, by name, for the consequences that are drawn at the end.
 type Touched = BTreeMap<Key, (WorkloadId, Before)>;
@@ -299,7 +299,7 @@ impl Engine {
         progress: Option<Progress>,
         now: Time,
     ) {
-        self.workloads[id].place = Place::Nowhere;
+        self.vacate(id);
         self.workloads[id].progress = progress.map(Box::new);
         let workload = &self.workloads[id];
         let queue = self.queue_of(workload.local_queue);

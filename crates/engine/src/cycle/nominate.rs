@@ -9,14 +9,14 @@ use crate::engine::Engine;
 use crate::id::{FlavorId, QueueId, ResourceId, WorkloadId};
 use crate::preempt::Target;
 use crate::text;
-use crate::workload::{Place, Progress, Total};
+use crate::workload::{Progress, Total};
 
 impl Engine {
     pub(super) fn nominate(&mut self, head: Head, entries: &mut Vec<Entry>, refused: &mut Vec<Refused>) {
         let Head { workload: id, queue, is_preemptor } = head;
         if self.workloads[id].claim.as_ref().is_some_and(|claim| claim.queue == queue) {
             // It got quota in the meantime.
-            self.workloads[id].place = Place::Nowhere;
+            self.vacate(id);
             return;
         }
         if self.has_failed_check(id) {

@@ -186,7 +186,7 @@ impl Engine {
                 )
             }
         };
-        if may_be_bypassed && let Some(reason) = self.no_fit_reason(id) {
+        if may_be_bypassed && let Some(reason) = self.reason_of_class(id) {
             return Some((reason.into(), text::BYPASSED.into()));
         }
         match current {
@@ -199,7 +199,7 @@ impl Engine {
     }
 
     /// Why an equivalent workload was put to sleep together with this one.
-    fn no_fit_reason(&self, id: WorkloadId) -> Option<&'static str> {
+    pub(crate) fn reason_of_class(&self, id: WorkloadId) -> Option<&'static str> {
         if !self.settings.gates.enabled(Gate::SchedulingEquivalenceHashing) {
             return None;
         }

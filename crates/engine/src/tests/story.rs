@@ -214,6 +214,7 @@ impl Stage {
             created: self.now,
             generation: 1,
             local_queue: options.get("queue").copied().unwrap_or("a").into(),
+            metric_labels: [].into(),
             priority: number("prio").unwrap_or(0),
             priority_boost: 0,
             priority_class: None,
