@@ -105,7 +105,7 @@ gates! {
     /// Tries several flavors for one job at the same time, each as a workload of its own.
     ConcurrentAdmission { "0.18": alpha, off };
     /// Adds labels of the administrator's choice to the metrics.
-    CustomMetricLabels { "0.17": alpha, off }, unread;
+    CustomMetricLabels { "0.17": alpha, off };
     /// Keeps the workload of a deleted fault-tolerant RayService until its Redis has been cleaned.
     DeferRayServiceFinalizationForRedisCleanup { "0.19": beta, on }, unread;
     /// Lets the configuration switch waiting for ready pods off, which is otherwise always on.
