@@ -105,6 +105,7 @@ impl Jobs {
             created: start() + Duration::from_seconds((number / 1000) as i64 - 10_000),
             generation: 1,
             local_queue: local_queue_name(job.queue).into(),
+            metric_labels: [].into(),
             priority: job.priority,
             is_active: true,
             pod_sets: vec![PodSetSpec {
