@@ -18,6 +18,10 @@ use clap::{Parser, Subcommand};
 
 use loads::{Load, Measured};
 
+/// The same as in the product.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 /// Benchmarks.
 #[derive(Parser)]
 struct Cli {
