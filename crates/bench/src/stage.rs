@@ -98,7 +98,7 @@ impl Stage {
                 if let Effect::Status { workload, status, .. } = effect {
                     let number = Jobs::number(&workload);
                     changes.push(jobs.change(number, (*status).clone()));
-                    written.push((number, *status));
+                    written.push((number, std::sync::Arc::unwrap_or_clone(status)));
                 }
             }
             pending = self.apply(changes);

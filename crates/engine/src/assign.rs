@@ -104,7 +104,7 @@ pub(crate) struct Plan<'a> {
 
 impl Engine {
     pub(crate) fn assign(&mut self, plan: &Plan<'_>, totals: &[Total]) -> Assignment {
-        let pods = self.names.resource_id(&"pods".into());
+        let pods = self.names.pods();
         let counts_pods = plan.rules.group_of(pods).is_some();
         let mut assignment = Assignment {
             pod_sets: Vec::with_capacity(totals.len()),

@@ -6,6 +6,8 @@
 use kueue_core::resource_list::ResourceList;
 use kueue_core::time::Time;
 
+use std::sync::Arc;
+
 use crate::id::Name;
 use crate::status::{Reason, Status};
 
@@ -32,7 +34,7 @@ pub enum Effect {
         /// The workload.
         workload: Key,
         /// All of what the engine decides about it.
-        status: Box<Status>,
+        status: Arc<Status>,
         /// What made it different.
         decision: Decision,
     },

@@ -15,8 +15,9 @@ use crate::placement::FlavorNodes;
 use crate::queue::{LocalQueue, Queue, ServedBy};
 use crate::quota::Quotas;
 use crate::settings::Settings;
-use crate::status::Reason;
+use crate::status::{Reason, SharedStatus};
 use crate::text;
+use crate::unsettled::Unsettled;
 use crate::workload::Workload;
 
 /// Everything that is known, and what follows from it.
@@ -33,7 +34,7 @@ pub struct Engine {
     pub(crate) checks: BTreeMap<Name, CheckSpec>,
     pub(crate) cohorts: BTreeMap<Name, CohortSpec>,
     pub(crate) queues: Slab<QueueId, Queue>,
-    pub(crate) queue_ids: BTreeMap<Name, QueueId>,
+    pub(crate) queue_ids: FxHashMap<Name, QueueId>,
     pub(crate) local_queues: FxHashMap<LocalQueueId, LocalQueue>,
     pub(crate) served_by: ServedBy,
     pub(crate) workloads: Slab<WorkloadId, Workload>,
@@ -41,13 +42,15 @@ pub struct Engine {
     /// Variants by the uid of their parent.
     pub(crate) families: FxHashMap<Name, BTreeMap<Key, WorkloadId>>,
     pub(crate) classes: Classes,
+    /// The status of workloads about which nothing was said yet.
+    pub(crate) no_status: SharedStatus,
     /// Workloads that hold quota in a ClusterQueue that does not exist, and its name.
     pub(crate) strays: BTreeMap<WorkloadId, Name>,
     /// ClusterQueues with somebody to look at.
     pub(crate) ready: BTreeSet<QueueId>,
     pub(crate) scopes: BTreeSet<Scope>,
-    /// Workloads whose next step has to be looked at, by name.
-    pub(crate) unsettled: BTreeMap<Key, WorkloadId>,
+    /// Workloads whose next step has to be looked at.
+    pub(crate) unsettled: Unsettled,
     pub(crate) timers: BTreeSet<(Time, Key)>,
     /// When the usage of each LocalQueue is to be counted.
     pub(crate) samples: BTreeSet<(Time, LocalQueueId)>,
@@ -79,17 +82,18 @@ impl Engine {
             checks: BTreeMap::new(),
             cohorts: BTreeMap::new(),
             queues: Slab::default(),
-            queue_ids: BTreeMap::new(),
+            queue_ids: FxHashMap::default(),
             local_queues: FxHashMap::default(),
             served_by: BTreeMap::new(),
             workloads: Slab::default(),
             workload_ids: FxHashMap::default(),
             families: FxHashMap::default(),
             classes: Classes::default(),
+            no_status: SharedStatus::default(),
             strays: BTreeMap::new(),
             ready: BTreeSet::new(),
             scopes: BTreeSet::new(),
-            unsettled: BTreeMap::new(),
+            unsettled: Unsettled::default(),
             timers: BTreeSet::new(),
             samples: BTreeSet::new(),
             cycles: 0,

@@ -77,7 +77,7 @@ impl Engine {
         match (&workload.place, queue) {
             (Place::Nowhere, None) => {}
             (Place::Nowhere, Some(_)) if workload.status.requeue_at().is_some() => {
-                let is_watched = workload.timer.is_some() || self.unsettled.contains_key(key);
+                let is_watched = workload.timer.is_some() || self.unsettled.contains(id);
                 assert!(is_watched, "{key} will be queued when its backoff is over");
             }
             (Place::Nowhere, Some(queue)) => panic!("{key} should wait in {} and does not", self.queues[queue].name),
@@ -137,9 +137,8 @@ impl Engine {
         for id in self.strays.keys() {
             assert!(self.workloads[*id].claim.is_none(), "a stray holds nothing that is counted");
         }
-        for (key, id) in &self.unsettled {
-            assert_eq!(self.workload_ids.get(key), Some(id), "{key} is looked at under its name");
-        }
+        let unsettled = self.workloads.ids().filter(|id| self.unsettled.contains(*id)).count();
+        assert_eq!(self.unsettled.len(), unsettled, "only workloads that exist are looked at");
         for (at, key) in &self.timers {
             let timer = self.workload_ids.get(key).and_then(|id| self.workloads[*id].timer);
             assert_eq!(timer, Some(*at), "a timer belongs to {key}");

@@ -27,6 +27,7 @@ mod status;
 #[cfg(test)]
 mod tests;
 mod text;
+mod unsettled;
 mod variant;
 mod view;
 mod workload;

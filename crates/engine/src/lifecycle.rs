@@ -40,18 +40,19 @@ impl Engine {
             self.timers.pop_first();
             if let Some(id) = self.workload_ids.get(&key).copied() {
                 self.workloads[id].timer = None;
-                self.unsettled.insert(key, id);
+                self.unsettled.insert(id);
             }
         }
         let mut steps = 0usize;
         let mut bound = MOST_STEPS;
-        while let Some((key, id)) = self.unsettled.pop_first() {
+        while let Some(id) = self.unsettled.pop() {
             steps += 1;
             bound += if steps == 1 { self.unsettled.len() * MOST_STEPS } else { 0 };
-            assert!(steps <= bound, "workloads come to rest; {key} does not: {:?}", self.workloads[id].status);
+            let workload = &self.workloads[id];
+            assert!(steps <= bound, "workloads come to rest; {} does not: {:?}", workload.key, workload.status);
             match self.step(id, now) {
                 Step::Taken => {
-                    self.unsettled.insert(key, id);
+                    self.unsettled.put_back(id);
                 }
                 Step::Rest(at) => self.set_timer(id, at),
             }
@@ -229,10 +230,12 @@ impl Engine {
     ) -> Step {
         let before = self.before(id);
         let stamp = self.stamp(id, now);
+        let old = self.workloads[id].status.clone();
         if edit(&mut self.workloads[id].status, stamp) {
             self.write(id, &before, Decision::LifeCycle, now);
             Step::Taken
         } else {
+            self.workloads[id].status = old;
             Step::Rest(None)
         }
     }
@@ -244,7 +247,7 @@ impl Engine {
 
     pub(crate) fn emit_status(&mut self, id: WorkloadId, decision: Decision) {
         let workload = &self.workloads[id];
-        let status = Box::new(workload.status.clone());
+        let status = workload.status.share();
         self.effects.push(Effect::Status { workload: workload.key.clone(), status, decision });
     }
 

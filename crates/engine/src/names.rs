@@ -8,6 +8,7 @@ use crate::id::{FlavorId, Interner, LabelsId, LocalQueueId, Name, NamespaceId, P
 #[derive(Debug, Default)]
 pub(crate) struct Names {
     resources: Interner<ResourceId, Name>,
+    pods: Option<ResourceId>,
     flavors: Interner<FlavorId, Name>,
     pools: Interner<PoolId, (FlavorId, ResourceId)>,
     namespaces: Interner<NamespaceId, Name>,
@@ -16,6 +17,11 @@ pub(crate) struct Names {
 }
 
 impl Names {
+    /// The resource that counts pods.
+    pub(crate) fn pods(&mut self) -> ResourceId {
+        *self.pods.get_or_insert_with(|| self.resources.intern(&"pods".into()))
+    }
+
     pub(crate) fn resource_id(&mut self, name: &Name) -> ResourceId {
         self.resources.intern(name)
     }

@@ -6,6 +6,7 @@
 
 pub(crate) mod admitted;
 pub(crate) mod eviction;
+mod shared;
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -14,6 +15,8 @@ use kueue_core::time::Time;
 
 use crate::id::Name;
 use crate::text;
+
+pub(crate) use shared::SharedStatus;
 
 /// A reason of a condition: one of Kueue's words, or what somebody else wrote.
 pub type Reason = Cow<'static, str>;

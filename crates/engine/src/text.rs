@@ -114,11 +114,13 @@ pub(crate) fn with_cause(reason: &str, cause: &str) -> Reason {
 }
 
 pub(crate) fn quota_reserved(queue: &str) -> Name {
-    format!("Quota reserved in ClusterQueue {queue}").into()
+    ["Quota reserved in ClusterQueue ", queue].concat().into()
 }
 
 pub(crate) fn quota_reserved_event(queue: &str, waited_s: i64, considered: &str) -> String {
-    let mut message = format!("Quota reserved in ClusterQueue {queue}, wait time since queued was {waited_s}s");
+    let waited_s = waited_s.to_string();
+    let mut message =
+        ["Quota reserved in ClusterQueue ", queue, ", wait time since queued was ", &waited_s, "s"].concat();
     if !considered.is_empty() {
         message.push_str("; Flavors considered: ");
         message.push_str(considered);
@@ -127,7 +129,7 @@ pub(crate) fn quota_reserved_event(queue: &str, waited_s: i64, considered: &str)
 }
 
 pub(crate) fn admitted_event(queue: &str, waited_s: i64) -> String {
-    format!("Admitted by ClusterQueue {queue}, wait time since reservation was {waited_s}s")
+    ["Admitted by ClusterQueue ", queue, ", wait time since reservation was ", &waited_s.to_string(), "s"].concat()
 }
 
 pub(crate) fn previously(message: &str) -> Name {

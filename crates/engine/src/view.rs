@@ -21,7 +21,9 @@ pub use pending::{PendingView, Position};
 impl Engine {
     /// The names of all ClusterQueues.
     pub fn queue_names(&self) -> impl Iterator<Item = &Name> {
-        self.queue_ids.keys()
+        let mut names: Vec<&Name> = self.queue_ids.keys().collect();
+        names.sort_unstable();
+        names.into_iter()
     }
 
     fn queue(&self, name: &str) -> Option<&Queue> {
@@ -61,7 +63,7 @@ impl Engine {
 
     /// A workload's status, with everything that was decided.
     pub fn status(&self, workload: &Key) -> Option<&Status> {
-        self.workload_ids.get(workload).map(|id| &self.workloads[*id].status)
+        self.workload_ids.get(workload).map(|id| &*self.workloads[*id].status)
     }
 
     /// What a LocalQueue used of late, if that is kept.

@@ -15,7 +15,7 @@ use crate::id::{
     ClassId, FlavorId, LabelsId, LocalQueueId, Name, NamespaceId, PoolId, QueueId, ResourceId, WorkloadId,
 };
 use crate::settings::{RequeueOrder, Settings};
-use crate::status::{ConditionKind, Status, Verdict};
+use crate::status::{ConditionKind, SharedStatus, Verdict};
 use crate::text;
 
 /// A pod set with its names turned into ids. Shared by all workloads of the same shape.
@@ -50,7 +50,7 @@ pub(crate) struct Workload {
     pub(crate) preemption_gates: Vec<Name>,
     pub(crate) pod_sets: Arc<[PodSet]>,
     pub(crate) invalid: Option<Name>,
-    pub(crate) status: Status,
+    pub(crate) status: SharedStatus,
     /// The LocalQueue that it was last queued through; its quota is offered to others of that queue when it goes.
     pub(crate) assigned: Option<LocalQueueId>,
     pub(crate) place: Place,
@@ -59,7 +59,7 @@ pub(crate) struct Workload {
     /// Its job has stopped since it was evicted.
     pub(crate) has_stopped: bool,
     /// The quota it holds; none while pending.
-    pub(crate) claim: Option<Claim>,
+    pub(crate) claim: Option<Box<Claim>>,
     /// The generation that was last looked at by a cycle; 0 before the first.
     pub(crate) evaluated_generation: i64,
     pub(crate) progress: Option<Box<Progress>>,
@@ -151,7 +151,7 @@ pub(crate) struct Held {
 }
 
 /// How far a scan of flavors came, to go on from there.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Progress {
     /// Per pod set and resource the index of the last flavor tried; -1 when the scan reached the end.
     pub(crate) tried: Vec<Vec<(ResourceId, i32)>>,

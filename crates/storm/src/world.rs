@@ -127,7 +127,7 @@ impl World {
     pub(crate) fn write_next(&mut self) -> bool {
         let Some(effect) = self.in_flight.pop_front() else { return false };
         match effect {
-            Effect::Status { workload, status, .. } => self.edit(&workload, |spec| spec.status = *status),
+            Effect::Status { workload, status, .. } => self.edit(&workload, |spec| spec.status = (*status).clone()),
             Effect::Deactivate(workload) => self.edit(&workload, |spec| {
                 spec.is_active = false;
                 spec.generation += 1;

@@ -54,7 +54,7 @@ impl Engine {
         if let Some(lq) = admitted_through {
             queue_state.count_admitted(lq, &usage, 1);
         }
-        self.workloads[id].claim = Some(Claim { queue, usage, rank, admitted_through });
+        self.workloads[id].claim = Some(Box::new(Claim { queue, usage, rank, admitted_through }));
         if !is_exact {
             self.recount(queue);
         }

@@ -269,7 +269,7 @@ impl Engine {
 
     fn unsettle_local_queue(&mut self, lq: LocalQueueId) {
         for id in self.local_queues.get(&lq).into_iter().flat_map(|lq| &lq.workloads) {
-            self.unsettled.insert(self.workloads[*id].key.clone(), *id);
+            self.unsettled.insert(*id);
         }
     }
 }

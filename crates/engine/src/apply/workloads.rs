@@ -56,6 +56,7 @@ impl Engine {
         let local_queue = self.names.local_queue_id(namespace, &spec.local_queue);
         let labels = self.names.labels_id(&spec.metric_labels);
         let priority = self.effective_priority(&spec);
+        let status = if spec.status == *self.no_status { self.no_status.clone() } else { spec.status.into() };
         let mut workload = Workload {
             key: key.clone(),
             namespace,
@@ -76,7 +77,7 @@ impl Engine {
             preemption_gates: spec.preemption_gates,
             pod_sets,
             invalid: spec.invalid,
-            status: spec.status,
+            status,
             assigned: None,
             place: Place::Nowhere,
             class: None,
@@ -89,7 +90,7 @@ impl Engine {
         let class = self.join_class(&mut workload);
         workload.class = Some(class);
         let id = self.workloads.insert(workload);
-        self.workload_ids.insert(key.clone(), id);
+        self.workload_ids.insert(key, id);
         self.local_queues.entry(local_queue).or_default().workloads.insert(id);
         self.change_family(id, None);
         let workload = &self.workloads[id];
@@ -98,17 +99,16 @@ impl Engine {
         } else {
             self.sync_claim(id);
         }
-        self.unsettled.insert(key, id);
+        self.unsettled.insert(id);
     }
 
     fn change_workload(&mut self, id: WorkloadId, spec: WorkloadSpec, now: Time) {
-        let pod_sets = self.pod_sets_of(&spec);
         let local_queue = self.names.local_queue_id(self.workloads[id].namespace, &spec.local_queue);
         let labels = self.names.labels_id(&spec.metric_labels);
         let priority = self.effective_priority(&spec);
-        let mut before = self.before(id);
-        let workload = &mut self.workloads[id];
-        let is_same_spec = workload.pod_sets == pod_sets
+        let workload = &self.workloads[id];
+        let has_same_pods = workload.pod_sets.iter().map(|pod_set| &pod_set.spec).eq(&spec.pod_sets);
+        let is_same_spec = has_same_pods
             && workload.local_queue == local_queue
             && workload.base_priority == spec.priority
             && workload.priority == priority
@@ -118,7 +118,7 @@ impl Engine {
             && workload.preemption_gates == spec.preemption_gates
             && workload.invalid == spec.invalid;
         if is_same_spec
-            && workload.status == spec.status
+            && *workload.status == spec.status
             && workload.generation == spec.generation
             && workload.gated_by == spec.gated_by
             && workload.replaces == spec.replaces
@@ -128,6 +128,9 @@ impl Engine {
             // What the engine decided comes back as it was written: nothing new.
             return;
         }
+        let pod_sets = if has_same_pods { workload.pod_sets.clone() } else { self.pod_sets_of(&spec) };
+        let mut before = self.before(id);
+        let workload = &mut self.workloads[id];
         before.is_spec_changed = !is_same_spec;
         before.is_scaled_down = is_scaled_down(&workload.pod_sets, &pod_sets);
         let old_local_queue = std::mem::replace(&mut workload.local_queue, local_queue);
@@ -144,10 +147,8 @@ impl Engine {
         workload.max_execution_s = spec.max_execution_s;
         workload.preemption_gates = spec.preemption_gates;
         workload.invalid = spec.invalid;
-        workload.status = spec.status;
-        if workload.pod_sets != pod_sets {
-            workload.pod_sets = pod_sets;
-        }
+        workload.status = spec.status.into();
+        workload.pod_sets = pod_sets;
         self.refresh_class(id);
         self.change_family(id, old_variant.as_deref());
         if old_local_queue != local_queue {
@@ -168,7 +169,7 @@ impl Engine {
     pub(crate) fn on_job_stopped(&mut self, key: Key) {
         if let Some(id) = self.workload_ids.get(&key).copied() {
             self.workloads[id].has_stopped = true;
-            self.unsettled.insert(key, id);
+            self.unsettled.insert(id);
         }
     }
 
@@ -186,7 +187,7 @@ impl Engine {
         if let Some(class) = workload.class {
             self.classes.leave(class);
         }
-        self.unsettled.remove(key);
+        self.unsettled.remove(id);
         if let Some(at) = workload.timer {
             self.timers.remove(&(at, workload.key));
         }
@@ -211,7 +212,7 @@ impl Engine {
     pub(crate) fn on_workload_changed(&mut self, id: WorkloadId, before: &Before, now: Time) {
         self.move_workload(id, before, now);
         self.keep_ledger(id, before.stage, now);
-        self.unsettled.insert(self.workloads[id].key.clone(), id);
+        self.unsettled.insert(id);
     }
 
     fn move_workload(&mut self, id: WorkloadId, before: &Before, now: Time) {

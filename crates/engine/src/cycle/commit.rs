@@ -1,15 +1,15 @@
 //! Carries out what a cycle decided: statuses, events, places in queues.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use kueue_core::gates::Gate;
 use kueue_core::time::Time;
+use rustc_hash::FxHashMap;
 
 use super::entry::{Entry, Outcome, Refused, RequeueReason};
 use crate::apply::Before;
 use crate::change::QueueingStrategy;
-use crate::effect::{Decision, Key};
+use crate::effect::Decision;
 use crate::engine::Engine;
 use crate::id::{FlavorId, Name, NodeId, WorkloadId};
 use crate::pending::Preemptor;
@@ -19,12 +19,24 @@ use crate::status::{Admission, ConditionKind, PodSetAdmission, PodSetRequests, R
 use crate::text::{self, PreemptionParty};
 use crate::workload::Progress;
 
-/// What every changed workload was like, by name, for the consequences that are drawn at the end.
-type Touched = BTreeMap<Key, (WorkloadId, Before)>;
+/// What every changed workload was like, in the order of the decisions, for the consequences that are drawn at the end.
+#[derive(Default)]
+struct Touched {
+    all: Vec<Option<(WorkloadId, Before)>>,
+    slots: FxHashMap<WorkloadId, usize>,
+}
+
+impl Touched {
+    fn forget(&mut self, id: WorkloadId) {
+        if let Some(slot) = self.slots.remove(&id) {
+            self.all[slot] = None;
+        }
+    }
+}
 
 impl Engine {
     pub(super) fn commit(&mut self, entries: Vec<Entry>, order: &[usize], refused: Vec<Refused>, now: Time) {
-        let mut touched = Touched::new();
+        let mut touched = Touched::default();
         for index in order {
             let entry = &entries[*index];
             match entry.outcome {
@@ -51,13 +63,16 @@ impl Engine {
             self.requeue(refused.workload, refused.requeue, refused.reason, None, now);
             self.explain(refused.workload, refused.reason, refused.message, &mut touched, now);
         }
-        for (id, before) in touched.into_values() {
+        for (id, before) in touched.all.into_iter().flatten() {
             self.on_workload_changed(id, &before, now);
         }
     }
 
     fn touch(&self, id: WorkloadId, touched: &mut Touched) {
-        touched.entry(self.workloads[id].key.clone()).or_insert_with(|| (id, self.before(id)));
+        touched.slots.entry(id).or_insert_with(|| {
+            touched.all.push(Some((id, self.before(id))));
+            touched.all.len() - 1
+        });
     }
 
     fn pod_set_names(&self, id: WorkloadId) -> Vec<Name> {
@@ -198,7 +213,7 @@ impl Engine {
             evicted.verdict == Verdict::True && evicted.reason == eviction.reason && evicted.message == eviction.message
         });
         if is_said {
-            touched.remove(&self.workloads[sibling].key);
+            touched.forget(sibling);
         } else {
             status.evict(&eviction, stamp);
             self.emit_status(sibling, Decision::Evicted(Reason::Borrowed(eviction.reason)));
@@ -258,7 +273,7 @@ impl Engine {
         if is_changed {
             self.emit_status(id, Decision::Waiting);
         } else {
-            touched.remove(&self.workloads[id].key);
+            touched.forget(id);
         }
         self.emit_event(id, true, reason, message);
     }

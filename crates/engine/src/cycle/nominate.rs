@@ -33,13 +33,13 @@ impl Engine {
             refused.push(Refused { workload: id, requeue, reason: text::MISCONFIGURED, message });
             return;
         }
-        let Proposal { assignment, targets, replaces } = self.find_assignment(id, queue, None);
+        let Proposal { mut assignment, targets, replaces } = self.find_assignment(id, queue, None);
         entries.push(Entry {
             workload: id,
             queue,
             node: self.queues[queue].node,
             is_preemptor,
-            progress: Some(assignment.progress.clone()),
+            progress: Some(std::mem::take(&mut assignment.progress)),
             assignment,
             targets,
             replaces,

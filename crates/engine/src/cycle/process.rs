@@ -177,10 +177,11 @@ impl Engine {
             remove_claim(&mut self.quotas, &self.workloads, &self.queues, *id);
         }
         let pins = entry.assignment.pins();
-        let Proposal { assignment, targets, replaces } = self.find_assignment(entry.workload, entry.queue, Some(&pins));
+        let Proposal { mut assignment, targets, replaces } =
+            self.find_assignment(entry.workload, entry.queue, Some(&pins));
         self.departed.clear();
         self.quotas.close_mark(mark);
-        entry.progress = Some(assignment.progress.clone());
+        entry.progress = Some(std::mem::take(&mut assignment.progress));
         entry.assignment = assignment;
         entry.targets = targets;
         entry.replaces = replaces;

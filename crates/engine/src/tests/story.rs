@@ -125,7 +125,7 @@ impl Stage {
                     self.told += &format!("  {} {} {}\n", event.workload.name, event.reason, event.message);
                 }
                 Effect::Status { workload, status, .. } => {
-                    self.jobs.get_mut(&*workload.name).unwrap().status = *status;
+                    self.jobs.get_mut(&*workload.name).unwrap().status = (*status).clone();
                 }
                 Effect::MarkParent(workload) => {
                     self.told += &format!("  {} is a parent\n", workload.name);
