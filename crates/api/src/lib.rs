@@ -15,6 +15,7 @@ pub mod limit_range;
 pub mod pod_set_info;
 pub mod pod_sets;
 pub mod priority;
+pub mod slices;
 
 pub mod validation;
 

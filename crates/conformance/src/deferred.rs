@@ -84,7 +84,8 @@ fn needs_devices(parts: &[&Value]) -> bool {
 /// Code that stands between the tested function and the API server.
 fn needs_client(parts: &[&Value]) -> bool {
     any_object(parts, |object| {
-        object.as_object().is_some_and(|map| map.keys().any(|key| key.starts_with("interceptor")))
+        let is_listing_refused = object["wantErr"] == true && object["args"]["clnt"].get("$fakeClient").is_some();
+        is_listing_refused || object.as_object().is_some_and(|map| map.keys().any(|key| key.starts_with("interceptor")))
     })
 }
 

@@ -24,6 +24,7 @@ mod pkg_util_tlsconfig;
 mod pkg_util_tolerations;
 mod pkg_util_wait;
 mod pkg_webhooks;
+mod pkg_workloadslicing;
 
 use crate::corpus::{Case, Failure};
 
@@ -59,6 +60,7 @@ pub const PACKAGES: &[(&str, Runners)] = &[
     ("pkg-util-tolerations", pkg_util_tolerations::RUNNERS),
     ("pkg-util-wait", pkg_util_wait::RUNNERS),
     ("pkg-webhooks", pkg_webhooks::RUNNERS),
+    ("pkg-workloadslicing", pkg_workloadslicing::RUNNERS),
 ];
 
 /// The runner of a test function, if there is one.

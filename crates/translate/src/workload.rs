@@ -8,6 +8,7 @@ use kueue_api::kueue::names::{annotation, label};
 use kueue_api::kueue::v1beta2::{self, PodSet, PriorityClassKind, Workload};
 use kueue_api::limit_range::Summary;
 use kueue_api::meta::ObjectMeta;
+use kueue_api::slices;
 use kueue_core::csv;
 use kueue_core::resource::base_units;
 use kueue_engine::{Change, Key, PodSetSpec, PriorityClass, VariantSpec, WorkloadSpec};
@@ -57,7 +58,7 @@ pub fn workload(object: &Workload, around: &Surroundings<'_>) -> Change {
             .get(annotation::ADMISSION_GATED_BY)
             .filter(|gate| !gate.is_empty())
             .map(|gate| gate.as_str().into()),
-        replaces: meta.annotations.get(annotation::WORKLOAD_SLICE_REPLACEMENT_FOR).and_then(|key| slice_key(key)),
+        replaces: slices::replacement_for(object).and_then(slice_key),
         variant: variant(meta),
         max_execution_s: spec.maximum_execution_time_seconds,
         preemption_gates: spec.preemption_gates.iter().map(|gate| gate.name.as_str().into()).collect(),
