@@ -10,6 +10,7 @@ mod egress;
 pub mod exchanges;
 pub mod http;
 mod keys;
+pub mod kinds;
 mod launch;
 pub mod nodes;
 pub mod planes;

@@ -8,7 +8,7 @@ use std::time::Instant;
 use clap::{Parser, Subcommand};
 use kueue_testbed::cache::Cache;
 use kueue_testbed::exchanges::{self, Replay};
-use kueue_testbed::{PlaneSpec, Planes, Problem, Profile, Result, Route, nodes, process, supervisor, toolchain};
+use kueue_testbed::{PlaneSpec, Planes, Problem, Profile, Result, Route, kinds, nodes, process, supervisor, toolchain};
 
 #[derive(Parser)]
 #[command(about = "A real Kubernetes control plane on this machine")]
@@ -82,6 +82,11 @@ enum Action {
         #[arg(long, value_name = "FILE")]
         report: Option<PathBuf>,
     },
+    /// Write the built-in kinds as data, from a control plane that is started for it.
+    Kinds {
+        /// The folder of `resources.json` and `types.json`.
+        folder: PathBuf,
+    },
     #[command(hide = true)]
     Supervise,
     #[command(hide = true)]
@@ -144,6 +149,14 @@ fn run(arguments: Arguments) -> Result<ExitCode> {
             print!("{}", found.table());
             println!("{}/{} stories passed", found.passed, found.total);
             return Ok(if found.passed == found.total { ExitCode::SUCCESS } else { ExitCode::FAILURE });
+        }
+        Action::Kinds { folder } => {
+            toolchain::build(&cache, &mut say)?;
+            let spec = PlaneSpec::new(Profile::Bare, Vec::new());
+            let planes = Planes::start(&cache, &format!("{name}-kinds"), vec![spec], &mut say)?;
+            kinds::write(&planes.plane(1)?, &folder)?;
+            planes.down()?;
+            say(&format!("the kinds are in {}", folder.display()));
         }
         Action::Supervise => supervisor::run()?,
         Action::Child { parent, program, args } => return Err(process::become_child(parent, &program, &args)),
