@@ -1,0 +1,359 @@
+//! CustomResourceDefinitions: kinds that come, change and go while the server runs.
+//!
+//! A definition is an ordinary object of a built-in kind. After every write to one, the custom kinds are made anew from
+//! all of them, and the definition's conditions are written.
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use kueue_core::field::{Errors, Path};
+use kueue_core::time::Time;
+use serde_json::{Value, json};
+
+use crate::kinds::{Column, Registry, Resource, Subresource, group_version, rules, storage};
+use crate::rest::service::Server;
+use crate::schema::{Schema, load, object_at, prune, validate};
+use crate::status::Result;
+use crate::store::{Key, Object};
+use crate::table::age;
+
+mod cel;
+mod json_path;
+
+use json_path::JsonPath;
+
+const STORAGE: &str = "customresourcedefinitions.apiextensions.k8s.io";
+const FINALIZER: &str = "customresourcecleanup.apiextensions.k8s.io";
+const VERBS: [&str; 8] = ["delete", "deletecollection", "get", "list", "patch", "create", "update", "watch"];
+
+/// What a CRD says of one version, beyond what every kind has.
+#[derive(Debug)]
+pub struct Custom {
+    /// The object that defines it.
+    pub definition: String,
+    /// Fields that a selector may ask for.
+    pub selectable: Vec<String>,
+    /// Told with every answer.
+    pub deprecation: Option<String>,
+    pub scale: Option<Scale>,
+    columns: Vec<(JsonPath, String)>,
+    rules: cel::Rules,
+    /// Whether every stored object was written under this very schema, so that reading changes nothing.
+    is_uniform: bool,
+}
+
+#[derive(Debug)]
+pub struct Scale {
+    pub replicas: String,
+    pub status_replicas: String,
+    pub selector: Option<String>,
+}
+
+impl Custom {
+    /// A row: the name, then what the columns point at.
+    pub fn cells(&self, object: &Value, now: Timestamp) -> Vec<Value> {
+        let mut cells = vec![object["metadata"]["name"].clone()];
+        for (path, type_name) in &self.columns {
+            cells.push(cell(path.first(object), type_name, now));
+        }
+        cells
+    }
+}
+
+/// A value in a column of a type; null when it does not fit.
+fn cell(found: Option<&Value>, type_name: &str, now: Timestamp) -> Value {
+    let Some(found) = found.filter(|found| !found.is_null()) else { return Value::Null };
+    match type_name {
+        "date" => age(found, now).into(),
+        "integer" => found.as_i64().map_or(Value::Null, Into::into),
+        "number" => found.as_f64().map_or(Value::Null, |_| found.clone()),
+        "boolean" => found.as_bool().map_or(Value::Null, Into::into),
+        _ => match found {
+            Value::String(text) => text.clone().into(),
+            other => other.to_string().into(),
+        },
+    }
+}
+
+fn is_definition(resource: &Resource) -> bool {
+    resource.storage == STORAGE
+}
+
+/// What keeps a definition until its objects are gone.
+pub fn finalizer(resource: &Resource) -> Option<&'static str> {
+    is_definition(resource).then_some(FINALIZER)
+}
+
+/// Fills in what a new definition has from the start.
+pub fn prepare(resource: &Resource, value: &mut Value) {
+    if !is_definition(resource) {
+        return;
+    }
+    let kind = value["spec"]["names"]["kind"].as_str().unwrap_or_default().to_owned();
+    if let Some(names) = object_at(value, &["spec", "names"]) {
+        let is_unset = |name: Option<&Value>| name.and_then(Value::as_str).is_none_or(str::is_empty);
+        if is_unset(names.get("singular")) {
+            names.insert("singular".into(), kind.to_lowercase().into());
+        }
+        if is_unset(names.get("listKind")) {
+            names.insert("listKind".into(), format!("{kind}List").into());
+        }
+    }
+    if let Some(spec) = object_at(value, &["spec"]) {
+        spec.entry("conversion").or_insert_with(|| json!({"strategy": "None"}));
+    }
+    let versions = value["spec"]["versions"].as_array().cloned().unwrap_or_default();
+    let stored = versions.iter().find(|version| version["storage"] == true).map(|version| version["name"].clone());
+    let names = json!({"kind": "", "plural": ""});
+    value["status"] =
+        json!({"conditions": null, "acceptedNames": names, "storedVersions": stored.into_iter().collect::<Vec<_>>()});
+}
+
+/// A definition that is being deleted says so.
+pub fn mark_terminating(resource: &Resource, value: &mut Value, now: Time) {
+    if is_definition(resource) {
+        let message = "CustomResource deletion is in progress";
+        set_condition(value, "Terminating", "InstanceDeletionPending", message, now);
+    }
+}
+
+fn set_condition(value: &mut Value, kind: &str, reason: &str, message: &str, now: Time) {
+    let Some(status) = object_at(value, &["status"]) else { return };
+    let conditions = status.entry("conditions").or_insert_with(|| json!([]));
+    if conditions.is_null() {
+        *conditions = json!([]);
+    }
+    if let Some(list) = conditions.as_array_mut()
+        && !list.iter().any(|known| known["type"] == kind)
+    {
+        list.push(json!({
+            "type": kind, "status": "True", "lastTransitionTime": now.to_string(), "reason": reason, "message": message,
+        }));
+    }
+}
+
+impl Server {
+    /// What follows from a write: definitions change the kinds there are.
+    pub async fn after_write(&self, resource: &Resource, key: &Key) {
+        if is_definition(resource) {
+            self.settle_definition(key);
+        }
+    }
+
+    /// Accepts, serves or ends a definition, in the steps that a watcher of it expects.
+    fn settle_definition(&self, key: &Key) {
+        let now = self.clock.time();
+        if let Some(read) = self.store.get(STORAGE, key)
+            && read.value["metadata"].get("deletionTimestamp").is_some()
+        {
+            self.end_definition(key, &read);
+        }
+        let steps = [
+            ("NamesAccepted", "NoConflicts", "no conflicts found"),
+            ("Established", "InitialNamesAccepted", "the initial names have been accepted"),
+        ];
+        for (kind, reason, message) in steps {
+            let Some(read) = self.store.get(STORAGE, key) else { break };
+            let mut value = read.value.clone();
+            let names = value["spec"]["names"].clone();
+            if let Some(status) = object_at(&mut value, &["status"]) {
+                status.insert("acceptedNames".into(), names);
+            }
+            set_condition(&mut value, kind, reason, message, now);
+            if value != read.value {
+                // Somebody else may have been faster; their write comes here as well.
+                let _ = self.store.update(STORAGE, key.clone(), &read, value);
+            }
+        }
+        self.replace_registry(|registry| {
+            let definitions = self.store.list(STORAGE, "", None).map(|found| found.objects).unwrap_or_default();
+            let built_in = Arc::clone(registry.built_in());
+            let custom = definitions.iter().flat_map(|(_, crd)| resources(&crd.value, &built_in.metadata));
+            let custom = custom.map(Arc::new).collect();
+            Registry::new(built_in, custom)
+        });
+    }
+
+    /// Deletes all objects of a definition, then what keeps it.
+    fn end_definition(&self, key: &Key, read: &Arc<Object>) {
+        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        let place = storage(&text(&read.value["spec"]["group"]), &text(&read.value["spec"]["names"]["plural"]));
+        for (key, object) in self.store.list(&place, "", None).map(|found| found.objects).unwrap_or_default() {
+            let _ = self.store.delete(&place, key, &object, object.value.clone());
+        }
+        let mut value = read.value.clone();
+        let mut is_free = true;
+        if let Some(finalizers) = value["metadata"]["finalizers"].as_array_mut() {
+            finalizers.retain(|name| name != FINALIZER);
+            is_free = finalizers.is_empty();
+        }
+        let _ = match is_free {
+            true => self.store.delete(STORAGE, key.clone(), read, value),
+            false => self.store.update(STORAGE, key.clone(), read, value),
+        };
+    }
+
+    /// A stored object as this version shows it.
+    pub async fn shown(&self, resource: &Resource, object: &Arc<Object>) -> Result<Arc<Object>> {
+        let Some(custom) = resource.custom.as_ref().filter(|custom| !custom.is_uniform) else {
+            return Ok(Arc::clone(object));
+        };
+        let mut value = object.value.clone();
+        prune::prune(&resource.schema, &mut value);
+        crate::schema::defaults::apply(&resource.schema, &mut value);
+        debug_assert!(!custom.definition.is_empty());
+        if value == object.value {
+            return Ok(Arc::clone(object));
+        }
+        Ok(Arc::new(Object::shown_as(value, object.revision)))
+    }
+
+    /// What the schema and the rules of a custom resource have to say.
+    pub fn judge(&self, resource: &Resource, value: &Value, old: Option<&Value>) -> Errors {
+        let Some(custom) = &resource.custom else { return Errors::new() };
+        let errors = validate::validate(&resource.schema, value, old, &Path::default());
+        let (version, kind) = (group_version(&resource.group, &resource.version), resource.kind.as_str());
+        custom.rules.judge(value, old, &version, kind, errors)
+    }
+}
+
+/// The kinds of a definition: one per version that is served.
+fn resources(crd: &Value, metadata: &Arc<Schema>) -> Vec<Resource> {
+    let spec = &crd["spec"];
+    let established = crd["status"]["conditions"].as_array().into_iter().flatten();
+    let is_established = established.into_iter().any(|one| one["type"] == "Established" && one["status"] == "True");
+    if !is_established {
+        return Vec::new();
+    }
+    let mut versions: Vec<&Value> = spec["versions"].as_array().into_iter().flatten().collect();
+    versions.sort_by_key(|version| std::cmp::Reverse(version_rank(version["name"].as_str().unwrap_or_default())));
+    let is_uniform = versions.len() == 1 && crd["metadata"]["generation"] == 1;
+    let served = versions.into_iter().filter(|version| version["served"] == true);
+    served.map(|version| resource(crd, version, metadata, is_uniform)).collect()
+}
+
+/// Stable versions before beta before alpha, higher numbers first; other names last.
+fn version_rank(name: &str) -> (u8, u64, u64) {
+    let Some(rest) = name.strip_prefix('v') else { return (0, 0, 0) };
+    let digits = rest.len() - rest.trim_start_matches(|char: char| char.is_ascii_digit()).len();
+    let (major, rest) = rest.split_at(digits);
+    let Ok(major) = major.parse() else { return (0, 0, 0) };
+    match rest {
+        "" => (3, major, 0),
+        rest => match (rest.strip_prefix("beta"), rest.strip_prefix("alpha")) {
+            (Some(minor), _) => (2, major, minor.parse().unwrap_or_default()),
+            (_, Some(minor)) => (1, major, minor.parse().unwrap_or_default()),
+            _ => (0, 0, 0),
+        },
+    }
+}
+
+fn resource(crd: &Value, version: &Value, metadata: &Arc<Schema>, is_uniform: bool) -> Resource {
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let spec = &crd["spec"];
+    let names = &spec["names"];
+    let strings = |value: &Value| value.as_array().into_iter().flatten().map(&text).collect::<Vec<String>>();
+    let (group, name, kind) = (text(&spec["group"]), text(&version["name"]), text(&names["kind"]));
+    let source = &version["schema"]["openAPIV3Schema"];
+    let schema = load::custom(source).with_field("metadata", Arc::clone(metadata));
+    let mut subresources = Vec::new();
+    let verbs = || ["get", "patch", "update"].map(str::to_owned).to_vec();
+    if version["subresources"]["status"].is_object() {
+        subresources.push(Subresource {
+            name: "status".into(),
+            group: group.clone(),
+            version: name.clone(),
+            kind: kind.clone(),
+            verbs: verbs(),
+            schema: None,
+        });
+    }
+    let scale = version["subresources"].get("scale").filter(|scale| scale.is_object()).map(|scale| {
+        subresources.push(Subresource {
+            name: "scale".into(),
+            group: "autoscaling".into(),
+            version: "v1".into(),
+            kind: "Scale".into(),
+            verbs: verbs(),
+            schema: None,
+        });
+        Scale {
+            replicas: text(&scale["specReplicasPath"]),
+            status_replicas: text(&scale["statusReplicasPath"]),
+            selector: scale["labelSelectorPath"].as_str().map(str::to_owned),
+        }
+    });
+    let (columns, paths) = columns(version);
+    let deprecation = (version["deprecated"] == true).then(|| {
+        let own = version["deprecationWarning"].as_str().map(str::to_owned);
+        own.unwrap_or_else(|| format!("{group}/{name} {kind} is deprecated"))
+    });
+    let selectable = version["selectableFields"].as_array().into_iter().flatten();
+    Resource {
+        custom: Some(Arc::new(Custom {
+            definition: text(&crd["metadata"]["name"]),
+            selectable: selectable.map(|one| text(&one["jsonPath"]).trim_start_matches('.').to_owned()).collect(),
+            deprecation,
+            scale,
+            columns: paths,
+            rules: cel::Rules::compile(source),
+            is_uniform,
+        })),
+        storage: storage(&group, &text(&names["plural"])),
+        plural: text(&names["plural"]),
+        singular: text(&names["singular"]),
+        list_kind: text(&names["listKind"]),
+        short_names: strings(&names["shortNames"]),
+        categories: strings(&names["categories"]),
+        is_namespaced: spec["scope"] == "Namespaced",
+        verbs: VERBS.map(str::to_owned).to_vec(),
+        schema: Arc::new(schema),
+        rules: &rules::CUSTOM,
+        version: name,
+        group,
+        kind,
+        subresources,
+        columns,
+    }
+}
+
+/// The name, then what the definition wants, or the age.
+fn columns(version: &Value) -> (Vec<Column>, Vec<(JsonPath, String)>) {
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let mut columns =
+        vec![Column { name: "Name".into(), type_name: "string".into(), format: "name".into(), priority: 0 }];
+    let mut paths = Vec::new();
+    let age = [json!({"name": "Age", "type": "date", "jsonPath": ".metadata.creationTimestamp"})];
+    let wanted = version["additionalPrinterColumns"].as_array().filter(|listed| !listed.is_empty());
+    for column in wanted.map_or(&age[..], Vec::as_slice) {
+        let type_name = text(&column["type"]);
+        columns.push(Column {
+            name: text(&column["name"]),
+            type_name: type_name.clone(),
+            format: text(&column["format"]),
+            priority: column["priority"].as_i64().unwrap_or_default(),
+        });
+        paths.push((JsonPath::parse(&text(&column["jsonPath"])), type_name));
+    }
+    (columns, paths)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn stable_versions_come_first() {
+        let mut names = ["v1alpha1", "v1", "v10", "v2beta1", "v2", "foo"];
+        names.sort_by_key(|name| std::cmp::Reverse(version_rank(name)));
+        assert_eq!(names, ["v10", "v2", "v1", "v2beta1", "v1alpha1", "foo"]);
+    }
+
+    #[test]
+    fn a_value_that_does_not_fit_its_column_is_not_shown() {
+        let now = Timestamp::from_second(0).unwrap();
+        assert_eq!(cell(Some(&json!("x")), "integer", now), Value::Null);
+        assert_eq!(cell(Some(&json!(["a"])), "string", now), json!("[\"a\"]"));
+        assert_eq!(cell(None, "string", now), Value::Null);
+    }
+}

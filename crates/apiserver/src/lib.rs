@@ -1,0 +1,26 @@
+//! An embedded Kubernetes API server: generic, in memory, a `tower::Service` first and an HTTPS socket second.
+//!
+//! It carries the sandbox, hermetic tests and simulations, and knows nothing of Kueue. How it is built is told in
+//! `docs/adr/0008-an-embedded-api-server.md`; what a client sees in `docs/apiserver.md`.
+
+pub mod clock;
+pub mod random;
+pub mod status;
+
+pub mod schema;
+pub mod store;
+
+pub mod crd;
+pub mod kinds;
+pub mod meta;
+
+pub mod managed;
+pub mod patch;
+pub mod table;
+
+pub mod auth;
+mod bootstrap;
+pub mod rest;
+pub mod socket;
+
+pub use rest::service::{ApiServer, Settings};

@@ -1,0 +1,281 @@
+//! `get` and `list`, in whole, as a Table or as metadata, and page by page.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use serde_json::{Map, Value, json};
+
+use super::accept::Shape;
+use super::query::ListOptions;
+use super::reply::{Reply, ReplyBody};
+use super::select::Selection;
+use super::service::{Call, Server};
+use crate::kinds::Resource;
+use crate::status::{Result, Status};
+use crate::store::{Key, Object};
+use crate::table;
+
+/// How long a list waits for a version that has not come yet.
+const FUTURE_WAIT: std::time::Duration = std::time::Duration::from_secs(3);
+
+/// An object with the type that it was asked for as.
+pub fn typed(resource: &Resource, object: &Value) -> Value {
+    let mut value = object.clone();
+    if let Some(map) = value.as_object_mut() {
+        map.insert("apiVersion".into(), resource.api_version().into());
+        map.insert("kind".into(), resource.kind.clone().into());
+    }
+    value
+}
+
+/// The same as bytes: the type is put before what is already encoded.
+pub fn typed_bytes(resource: &Resource, object: &Object) -> Bytes {
+    let encoded = object.encoded();
+    let head = format!("{{\"kind\":{},\"apiVersion\":{}", json!(resource.kind), json!(resource.api_version()));
+    let mut bytes = Vec::with_capacity(head.len() + encoded.len());
+    bytes.extend_from_slice(head.as_bytes());
+    bytes.push(if encoded.len() > 2 { b',' } else { b'}' });
+    bytes.extend_from_slice(encoded.get(1..).filter(|rest| rest.len() > 1).unwrap_or_default());
+    bytes.into()
+}
+
+/// Only the metadata.
+pub fn partial(object: &Value) -> Value {
+    json!({"kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1", "metadata": object["metadata"]})
+}
+
+impl Server {
+    pub async fn get(&self, call: &Call, resource: &Resource) -> Result<Reply> {
+        let options = call.query.list_options()?;
+        let wrong = |why: String| Status::bad_request(format!("invalid resource version: {why}"));
+        if let Some(version) = options.version().map_err(wrong)? {
+            self.wait_for(version).await?;
+        }
+        let key = call.key();
+        let object = self.store.get(&resource.storage, &key).ok_or_else(|| call.not_found(resource))?;
+        let object = self.shown(resource, &object).await?;
+        match call.accepted.shape {
+            Shape::Whole => Ok(Reply { code: 200, body: ReplyBody::Json(typed_bytes(resource, &object)) }),
+            Shape::Partial => Ok(Reply::ok(partial(&object.value))),
+            Shape::Table => {
+                let include = table::Include::parse(call.query.get("includeObject"))?;
+                let metadata = json!({"resourceVersion": object.revision.to_string()});
+                let row = table::row(resource, &object.value, include, self.clock.now());
+                Ok(Reply::ok(table::table(resource, &metadata, &[row], true)))
+            }
+        }
+    }
+
+    pub async fn list(&self, call: &Call, resource: &Resource, options: &ListOptions) -> Result<Reply> {
+        options.validate()?;
+        let selection = Selection::parse(options, resource, "")?;
+        let page = self.page(call, resource, options, &selection).await?;
+        let mut metadata = Map::new();
+        if resource.custom.is_some() && call.accepted.shape == Shape::Whole {
+            // Lists of custom resources always have the field.
+            metadata.insert("continue".into(), "".into());
+        }
+        metadata.insert("resourceVersion".into(), page.revision.to_string().into());
+        if let Some(token) = page.continue_token {
+            metadata.insert("continue".into(), token.into());
+        }
+        if let Some(remaining) = page.remaining {
+            metadata.insert("remainingItemCount".into(), remaining.into());
+        }
+        let mut objects = Vec::with_capacity(page.objects.len());
+        for (_, object) in &page.objects {
+            objects.push(self.shown(resource, object).await?);
+        }
+        match call.accepted.shape {
+            Shape::Whole => Ok(Reply { code: 200, body: ReplyBody::Json(list_bytes(resource, &metadata, &objects)) }),
+            Shape::Partial => {
+                let items: Vec<Value> = objects.iter().map(|object| partial(&object.value)).collect();
+                Ok(Reply::ok(json!({
+                    "kind": "PartialObjectMetadataList", "apiVersion": "meta.k8s.io/v1",
+                    "metadata": metadata, "items": items,
+                })))
+            }
+            Shape::Table => {
+                let include = table::Include::parse(call.query.get("includeObject"))?;
+                let now = self.clock.now();
+                let rows: Vec<Value> =
+                    objects.iter().map(|object| table::row(resource, &object.value, include, now)).collect();
+                Ok(Reply::ok(table::table(resource, &metadata.into(), &rows, true)))
+            }
+        }
+    }
+
+    /// Waits a little for a version that is ahead of us.
+    pub async fn wait_for(&self, version: u64) -> Result<()> {
+        if version <= self.store.revision() {
+            return Ok(());
+        }
+        tokio::time::sleep(FUTURE_WAIT).await;
+        let current = self.store.revision();
+        if version <= current { Ok(()) } else { Err(Status::too_large_version(version, current)) }
+    }
+
+    async fn page(
+        &self,
+        call: &Call,
+        resource: &Resource,
+        options: &ListOptions,
+        selection: &Selection,
+    ) -> Result<Page> {
+        let wrong = |why: String| Status::bad_request(format!("invalid resource version: {why}"));
+        let version = options.version().map_err(wrong)?.filter(|version| *version > 0);
+        let mut after = None;
+        let mut at = None;
+        if !options.continue_token.is_empty() {
+            if !options.resource_version.is_empty() && options.resource_version != "0" {
+                let why = "specifying resource version is not allowed when using continue";
+                return Err(Status::bad_request(why));
+            }
+            let token = Token::parse(&options.continue_token)?;
+            at = token.revision;
+            after = Some(token.after);
+        } else if let Some(version) = version {
+            self.wait_for(version).await?;
+            // A page is of one version, and that is the one asked for.
+            if options.match_rule == "Exact" || options.match_rule.is_empty() && options.limit > 0 {
+                at = Some(version);
+            }
+        }
+        let namespace = call.path.namespace.as_str();
+        let listed = self.store.list(&resource.storage, namespace, at).map_err(|_| match &after {
+            Some(after) => expired_page(after),
+            None => Status::expired("The resourceVersion for the provided list is too old."),
+        })?;
+        let start = after.map_or(0, |after| listed.objects.partition_point(|(key, _)| *key <= after));
+        let limit = usize::try_from(options.limit).unwrap_or_default();
+        let mut page = Page { revision: listed.revision, objects: Vec::new(), continue_token: None, remaining: None };
+        let mut rest = listed.objects[start..].iter().filter(|(key, object)| selection.matches(key, object));
+        if limit == 0 {
+            page.objects = rest.cloned().collect();
+            return Ok(page);
+        }
+        page.objects = rest.by_ref().take(limit).cloned().collect();
+        let remaining = rest.count();
+        if remaining > 0
+            && let Some((last, _)) = page.objects.last()
+        {
+            page.continue_token = Some(Token { revision: Some(page.revision), after: last.clone() }.to_string());
+            page.remaining = selection.is_everything().then_some(remaining);
+        }
+        Ok(page)
+    }
+}
+
+/// Objects of one page.
+struct Page {
+    revision: u64,
+    objects: Vec<(Key, Arc<Object>)>,
+    continue_token: Option<String>,
+    remaining: Option<usize>,
+}
+
+fn list_bytes(resource: &Resource, metadata: &Map<String, Value>, objects: &[Arc<Object>]) -> Bytes {
+    let head = json!({"kind": resource.list_kind, "apiVersion": resource.api_version(), "metadata": metadata});
+    let head = head.to_string();
+    let mut bytes =
+        Vec::with_capacity(head.len() + objects.iter().map(|object| object.encoded().len() + 64).sum::<usize>());
+    bytes.extend_from_slice(&head.as_bytes()[..head.len() - 1]);
+    bytes.extend_from_slice(b",\"items\":[");
+    for (index, object) in objects.iter().enumerate() {
+        if index > 0 {
+            bytes.push(b',');
+        }
+        // Items of built-in kinds do not repeat the type; custom ones do.
+        match resource.custom {
+            Some(_) => bytes.extend_from_slice(&typed_bytes(resource, object)),
+            None => bytes.extend_from_slice(&object.encoded()),
+        }
+    }
+    bytes.extend_from_slice(b"]}\n");
+    bytes.into()
+}
+
+/// Where a list goes on: after an object, at the revision of the first page, or at the present one.
+struct Token {
+    revision: Option<u64>,
+    after: Key,
+}
+
+impl std::fmt::Display for Token {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let value =
+            json!({"v": "meta.k8s.io/v1", "rv": self.revision, "start": [self.after.namespace, self.after.name]});
+        f.write_str(&base64url(value.to_string().as_bytes()))
+    }
+}
+
+impl Token {
+    fn parse(text: &str) -> Result<Self> {
+        let wrong =
+            |why: &str| Status::bad_request(format!("invalid continue token: continue key is not valid: {why}"));
+        let bytes = from_base64url(text).map_err(|at| wrong(&format!("illegal base64 data at input byte {at}")))?;
+        let value: Value = serde_json::from_slice(&bytes).map_err(|_| wrong("invalid character in the token"))?;
+        let part = |index: usize| value["start"][index].as_str().unwrap_or_default();
+        Ok(Self { revision: value["rv"].as_u64(), after: Key::new(part(0), part(1)) })
+    }
+}
+
+fn expired_page(after: &Key) -> Status {
+    let token = Token { revision: None, after: after.clone() }.to_string();
+    let message = "The provided continue parameter is too old to display a consistent list result. You can start a new \
+                   list without the continue parameter, or use the continue token in this response to retrieve the \
+                   remainder of the results. Continuing with the provided token results in an inconsistent list - \
+                   objects that were created, modified, or deleted between the time the first chunk was returned and \
+                   now may show up in the list.";
+    Status::expired(message).with_metadata(json!({"continue": token}))
+}
+
+const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+
+fn base64url(bytes: &[u8]) -> String {
+    let mut text = String::new();
+    for chunk in bytes.chunks(3) {
+        let byte = |index: usize| u32::from(chunk.get(index).copied().unwrap_or_default());
+        let word = byte(0) << 16 | byte(1) << 8 | byte(2);
+        for index in 0..=chunk.len() {
+            text.push(char::from(LETTERS[(word >> (18 - 6 * index) & 63) as usize]));
+        }
+    }
+    text
+}
+
+/// An error is the place of the first byte that does not belong.
+fn from_base64url(text: &str) -> std::result::Result<Vec<u8>, usize> {
+    let mut bytes = Vec::with_capacity(text.len() * 3 / 4);
+    for (number, chunk) in text.as_bytes().chunks(4).enumerate() {
+        let mut word = 0;
+        for (index, byte) in chunk.iter().enumerate() {
+            let digit = LETTERS.iter().position(|letter| letter == byte).ok_or(number * 4 + index)?;
+            word |= (digit as u32) << (18 - 6 * index);
+        }
+        if chunk.len() == 1 {
+            return Err(number * 4);
+        }
+        bytes.extend_from_slice(&word.to_be_bytes()[1..chunk.len()]);
+    }
+    Ok(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_token_reads_back() {
+        for (namespace, name) in [("", "a"), ("ns", "b"), ("ns", "longer-name")] {
+            let token = Token { revision: Some(7), after: Key::new(namespace, name) };
+            let read = Token::parse(&token.to_string()).unwrap();
+            assert_eq!((read.revision, read.after), (Some(7), Key::new(namespace, name)));
+        }
+        let message = Token::parse("bogus").map(|_| ()).unwrap_err();
+        assert_eq!(
+            message.message(),
+            "invalid continue token: continue key is not valid: illegal base64 data at input byte 4"
+        );
+    }
+}

@@ -1,0 +1,279 @@
+//! The server as a `tower::Service`: who asks, what for, and which handler answers.
+
+use std::convert::Infallible;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, RwLock};
+use std::task::{Context, Poll};
+
+use bytes::Bytes;
+use http::Method;
+use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, USER_AGENT};
+use http_body_util::{BodyExt as _, LengthLimitError, Limited};
+
+use super::accept::{Accepted, Encoding, Shape, negotiate};
+use super::body::BYTES_MAX;
+use super::path::{ResourcePath, Target, parse};
+use super::query::Query;
+use super::reply::{Reply, Response, refused};
+use crate::auth::{Authentication, User};
+use crate::clock::Clock;
+use crate::kinds::{BuiltIn, Registry, Resource};
+use crate::random::Random;
+use crate::status::{About, Result, Status};
+use crate::store::{Key, Store};
+
+/// What a server is started with.
+#[derive(Debug)]
+pub struct Settings {
+    pub clock: Clock,
+    /// Everything invented comes from here.
+    pub seed: [u8; 32],
+    /// The token of the administrator; invented when there is none.
+    pub admin_token: Option<String>,
+}
+
+/// Everything that requests share.
+#[derive(Debug)]
+pub struct Server {
+    pub store: Store,
+    pub clock: Clock,
+    pub random: Random,
+    pub authentication: Authentication,
+    registry: RwLock<Arc<Registry>>,
+}
+
+/// A running server: cloning it gives another handle to the same one.
+#[derive(Debug, Clone)]
+pub struct ApiServer(Arc<Server>);
+
+/// One request, understood as far as that is possible without knowing the kinds.
+#[derive(Debug)]
+pub struct Call {
+    pub method: Method,
+    pub path: ResourcePath,
+    pub query: Query,
+    pub accepted: Accepted,
+    pub content_type: Option<String>,
+    pub user_agent: String,
+    pub user: User,
+    pub body: Bytes,
+    warnings: Mutex<Vec<String>>,
+}
+
+impl Call {
+    /// Tells the client something beside the answer.
+    pub fn warn(&self, text: impl Into<String>) {
+        self.warnings.lock().expect("no one panics while warning").push(text.into());
+    }
+
+    pub fn key(&self) -> Key {
+        Key::new(self.path.namespace.as_str(), self.path.name.as_str())
+    }
+
+    /// The resource and object of the path, for an error.
+    pub fn about<'a>(&'a self, resource: &'a Resource) -> About<'a> {
+        About { group: &resource.group, kind: &resource.plural, name: &self.path.name }
+    }
+
+    pub fn not_found(&self, resource: &Resource) -> Status {
+        Status::not_found(self.about(resource))
+    }
+}
+
+/// The verb of a request, as discovery and RBAC name it.
+fn verb(method: &Method, path: &ResourcePath, query: &Query) -> Option<&'static str> {
+    let has_name = !path.name.is_empty();
+    let is_watch = path.is_watch || query.flag("watch").unwrap_or_default();
+    match (method, has_name) {
+        (&Method::GET, _) if is_watch && path.subresource.is_empty() => Some("watch"),
+        (&Method::GET, true) => Some("get"),
+        (&Method::GET, false) => Some("list"),
+        (&Method::POST, _) => Some("create"),
+        (&Method::PUT, true) => Some("update"),
+        (&Method::PATCH, true) => Some("patch"),
+        (&Method::DELETE, true) => Some("delete"),
+        (&Method::DELETE, false) => Some("deletecollection"),
+        _ => None,
+    }
+}
+
+impl ApiServer {
+    /// A server with nothing in it but what every cluster has. Must be called inside a tokio runtime.
+    pub fn start(settings: Settings) -> Self {
+        let random = Random::from_seed(settings.seed);
+        let token = settings.admin_token.unwrap_or_else(|| random.token());
+        let registry = Registry::new(Arc::new(BuiltIn::load()), Vec::new());
+        let server = Server {
+            store: Store::default(),
+            clock: settings.clock,
+            random,
+            authentication: Authentication::new(token),
+            registry: RwLock::new(Arc::new(registry)),
+        };
+        server.bootstrap();
+        Self(Arc::new(server))
+    }
+
+    /// The bearer token that may do everything.
+    pub fn admin_token(&self) -> &str {
+        self.0.authentication.admin_token()
+    }
+
+    pub fn server(&self) -> &Arc<Server> {
+        &self.0
+    }
+
+    /// Answers one request.
+    pub async fn handle<B>(&self, request: http::Request<B>) -> Response
+    where
+        B: http_body::Body,
+        B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+    {
+        let (parts, body) = request.into_parts();
+        let header = |name: http::HeaderName| parts.headers.get(name).and_then(|value| value.to_str().ok());
+        let plain = Encoding::Json;
+        let user = match self.0.authentication.user(header(AUTHORIZATION)) {
+            Ok(user) => user,
+            Err(status) => return refused(&status, plain, &[]),
+        };
+        let target = parse(parts.uri.path());
+        let query = Query::parse(parts.uri.query().unwrap_or_default());
+        let (path, other) = match target {
+            Target::Resource(path) => (path, None),
+            other => (ResourcePath::default(), Some(other)),
+        };
+        if let Err(status) = self.0.authorize(&user, &parts.method, &path, other.as_ref(), &query) {
+            return refused(&status, plain, &[]);
+        }
+        if let Some(target) = other {
+            let accept = header(ACCEPT);
+            return match self.0.page_of(&parts.method, &target, accept) {
+                Ok(reply) => reply.encode(plain, &[]),
+                Err(status) => refused(&status, plain, &[]),
+            };
+        }
+        if !self.0.registry().has_group(&path.group) {
+            return Reply::text(404, "404 page not found\n").encode(plain, &[]);
+        }
+        let body = match Limited::new(body, BYTES_MAX).collect().await {
+            Ok(body) => body.to_bytes(),
+            Err(error) if error.is::<LengthLimitError>() => {
+                let message = format!("Request entity too large: limit is {BYTES_MAX}");
+                return refused(&Status::new(413, "RequestEntityTooLarge", message), plain, &[]);
+            }
+            Err(_) => return refused(&Status::bad_request("the body could not be read"), plain, &[]),
+        };
+        let mut call = Call {
+            accepted: Accepted { encoding: plain, shape: Shape::Whole },
+            content_type: header(CONTENT_TYPE).map(str::to_owned),
+            user_agent: header(USER_AGENT).unwrap_or_default().to_owned(),
+            method: parts.method.clone(),
+            path,
+            query,
+            user,
+            body,
+            warnings: Mutex::default(),
+        };
+        let result = match self.0.route(&call) {
+            Ok((resource, verb)) => match negotiate(header(ACCEPT)) {
+                Ok(accepted) => {
+                    call.accepted = accepted;
+                    self.0.answer(&call, &resource, verb).await
+                }
+                Err(status) => Err(status),
+            },
+            Err(status) => Err(status),
+        };
+        let warnings = call.warnings.into_inner().expect("no one panics while warning");
+        match result {
+            Ok(reply) => reply.encode(call.accepted.encoding, &warnings),
+            Err(status) => refused(&status, call.accepted.encoding, &warnings),
+        }
+    }
+}
+
+impl Server {
+    /// The kinds as they are now.
+    pub fn registry(&self) -> Arc<Registry> {
+        Arc::clone(&self.registry.read().expect("nobody panics with the registry"))
+    }
+
+    /// Changes which custom kinds there are.
+    pub fn replace_registry(&self, change: impl FnOnce(&Registry) -> Registry) {
+        let mut registry = self.registry.write().expect("nobody panics with the registry");
+        *registry = Arc::new(change(&registry));
+    }
+
+    /// What the path names, and whether it can be asked for this.
+    fn route(&self, call: &Call) -> Result<(Arc<Resource>, &'static str)> {
+        let registry = self.registry();
+        let path = &call.path;
+        let resource = registry.find(&path.group, &path.version, &path.plural).ok_or_else(Status::unknown_resource)?;
+        let verb = verb(&call.method, path, &call.query).ok_or_else(Status::method_not_allowed)?;
+        let is_in_namespace = !path.namespace.is_empty();
+        if is_in_namespace && !resource.is_namespaced
+            || !is_in_namespace && resource.is_namespaced && !path.name.is_empty()
+        {
+            return Err(Status::unknown_resource());
+        }
+        if !path.subresource.is_empty() {
+            let unknown = || match resource.custom {
+                Some(_) => call.not_found(resource),
+                None => Status::unknown_resource(),
+            };
+            let sub = resource.subresource(&path.subresource).ok_or_else(unknown)?;
+            return match sub.verbs.iter().any(|known| known == verb) {
+                true => Ok((Arc::clone(resource), verb)),
+                false => Err(Status::method_not_allowed()),
+            };
+        }
+        let writes_everywhere = verb == "create" && resource.is_namespaced && !is_in_namespace;
+        let creates_a_name = verb == "create" && !path.name.is_empty();
+        if !resource.allows(verb) || writes_everywhere || creates_a_name {
+            return Err(Status::method_not_allowed());
+        }
+        Ok((Arc::clone(resource), verb))
+    }
+
+    async fn answer(self: &Arc<Self>, call: &Call, resource: &Arc<Resource>, verb: &'static str) -> Result<Reply> {
+        if let Some(warning) = resource.custom.as_ref().and_then(|custom| custom.deprecation.as_ref()) {
+            call.warn(warning.clone());
+        }
+        match (verb, call.path.subresource.as_str()) {
+            ("get", "") => self.get(call, resource).await,
+            ("list", _) => self.list(call, resource, &call.query.list_options()?).await,
+            ("watch", _) => {
+                let mut options = call.query.list_options()?;
+                options.is_watch = true;
+                self.watch(call, resource, &options).await
+            }
+            ("delete", "") => self.delete(call, resource).await,
+            ("deletecollection", "") => self.delete_collection(call, resource).await,
+            ("create", "") => self.create(call, resource).await,
+            ("update", "") => self.update(call, resource).await,
+            ("patch", "") => self.patch(call, resource).await,
+            (verb, _) => self.subresource(call, resource, verb).await,
+        }
+    }
+}
+
+impl<B> tower::Service<http::Request<B>> for ApiServer
+where
+    B: http_body::Body + Send + 'static,
+    B::Data: Send,
+    B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+{
+    type Response = Response;
+    type Error = Infallible;
+    type Future = Pin<Box<dyn Future<Output = std::result::Result<Response, Infallible>> + Send>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<std::result::Result<(), Infallible>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: http::Request<B>) -> Self::Future {
+        let server = self.clone();
+        Box::pin(async move { Ok(server.handle(request).await) })
+    }
+}

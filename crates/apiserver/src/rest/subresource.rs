@@ -1,0 +1,181 @@
+//! Parts of an object with a path of their own: status, scale, finalize, binding.
+
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+
+use super::list::typed;
+use super::reply::Reply;
+use super::service::{Call, Server};
+use super::write::{Next, Part, Write};
+use crate::kinds::Resource;
+use crate::kinds::text_at;
+use crate::patch;
+use crate::status::{About, Result, Status};
+
+impl Server {
+    pub async fn subresource(&self, call: &Call, resource: &Arc<Resource>, verb: &str) -> Result<Reply> {
+        match (call.path.subresource.as_str(), verb) {
+            ("status", "get") => self.get(call, resource).await,
+            ("status", "update") => self.update(call, resource).await,
+            ("status", "patch") => self.patch(call, resource).await,
+            ("scale", verb) => self.scale(call, resource, verb).await,
+            ("finalize", _) => self.finalize(call, resource).await,
+            ("binding", _) => self.bind(call, resource).await,
+            _ => match self.store.get(&resource.storage, &call.key()) {
+                Some(_) => Err(Status::unknown_resource()),
+                None => Err(call.not_found(resource)),
+            },
+        }
+    }
+
+    async fn scale(&self, call: &Call, resource: &Arc<Resource>, verb: &str) -> Result<Reply> {
+        let read = self.store.get(&resource.storage, &call.key()).ok_or_else(|| call.not_found(resource))?;
+        let paths = ScalePaths::of(resource);
+        let present = paths.scale_of(&read.value);
+        if verb == "get" {
+            return Ok(Reply::ok(present));
+        }
+        let write = Write { call, resource, part: Part::Scale, is_dry_run: call.query.dry_run("UpdateOptions")? };
+        let wanted = if verb == "update" {
+            let encoding = super::body::encoding(call.content_type.as_deref())?;
+            super::body::parse(&call.body, encoding).map_err(Status::bad_request)?.value
+        } else {
+            let kind = patch::Kind::of(call.content_type.as_deref(), resource)?;
+            let mut value = present;
+            patch::Patch::parse(kind, &call.body)?.apply(&mut value, &crate::schema::Schema::any())?;
+            value
+        };
+        let replicas = wanted["spec"]["replicas"].as_i64().unwrap_or_default();
+        if replicas < 0 {
+            let at = kueue_core::field::Path::new("spec").child("replicas");
+            let error = kueue_core::field::Error::invalid(&at, replicas, "must be greater than or equal to 0");
+            let about = About { group: "autoscaling", kind: "Scale", name: &call.path.name };
+            return Err(Status::invalid(about, &[error]));
+        }
+        let object = self
+            .replace(&write, 1, |read| {
+                let mut value = read.value.clone();
+                value["metadata"]["resourceVersion"] = wanted["metadata"]["resourceVersion"].clone();
+                set_at(&mut value, &paths.replicas, replicas.into());
+                Ok(Next { value, has_managed: false })
+            })
+            .await?;
+        Ok(Reply::ok(paths.scale_of(&object.value)))
+    }
+
+    /// The namespace controller says that nothing is left.
+    async fn finalize(&self, call: &Call, resource: &Arc<Resource>) -> Result<Reply> {
+        let given = self.decode(call, resource)?;
+        let write = Write { call, resource, part: Part::Whole, is_dry_run: false };
+        let object = self
+            .replace(&write, 1, |read| {
+                let mut value = read.value.clone();
+                value["spec"]["finalizers"] = given["spec"]["finalizers"].clone();
+                Ok(Next { value, has_managed: true })
+            })
+            .await?;
+        Ok(Reply::ok(typed(resource, &object.value)))
+    }
+
+    /// A scheduler gives a pod its node.
+    async fn bind(&self, call: &Call, resource: &Arc<Resource>) -> Result<Reply> {
+        let encoding = super::body::encoding(call.content_type.as_deref())?;
+        let binding = super::body::parse(&call.body, encoding).map_err(Status::bad_request)?.value;
+        let node = text_at(&binding, &["target", "name"]).to_owned();
+        let write = Write { call, resource, part: Part::Whole, is_dry_run: call.query.dry_run("CreateOptions")? };
+        let now = self.clock.time().to_string();
+        self.replace(&write, 5, |read| {
+            let mut value = read.value.clone();
+            let refuse = |why: String| Err(Status::conflict(call.about(resource), &why));
+            let bound = text_at(&value, &["spec", "nodeName"]);
+            if !bound.is_empty() {
+                return refuse(format!("pod {} is already assigned to node \"{bound}\"", call.path.name));
+            }
+            if value["spec"]["schedulingGates"].as_array().is_some_and(|gates| !gates.is_empty()) {
+                return refuse(format!("pod {} has non-empty .spec.schedulingGates", call.path.name));
+            }
+            value["spec"]["nodeName"] = node.clone().into();
+            let condition = json!({"type": "PodScheduled", "status": "True", "lastTransitionTime": now});
+            let conditions = crate::schema::object_at(&mut value, &["status"]);
+            if let Some(status) = conditions {
+                let list = status.entry("conditions").or_insert_with(|| json!([]));
+                if let Some(list) = list.as_array_mut() {
+                    list.retain(|known| known["type"] != "PodScheduled");
+                    list.push(condition);
+                }
+            }
+            Ok(Next { value, has_managed: true })
+        })
+        .await?;
+        Ok(Reply::created(json!({
+            "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201,
+        })))
+    }
+}
+
+/// Where the numbers of a scale are in the object.
+struct ScalePaths {
+    replicas: Vec<String>,
+    status_replicas: Vec<String>,
+    /// Nothing for custom resources that do not name one.
+    selector: Option<Vec<String>>,
+}
+
+impl ScalePaths {
+    fn of(resource: &Resource) -> Self {
+        let split = |path: &str| path.trim_start_matches('.').split('.').map(str::to_owned).collect();
+        match resource.custom.as_ref().and_then(|custom| custom.scale.as_ref()) {
+            Some(scale) => Self {
+                replicas: split(&scale.replicas),
+                status_replicas: split(&scale.status_replicas),
+                selector: scale.selector.as_deref().map(split),
+            },
+            None => Self {
+                replicas: split("spec.replicas"),
+                status_replicas: split("status.replicas"),
+                selector: Some(split("spec.selector")),
+            },
+        }
+    }
+
+    fn scale_of(&self, object: &Value) -> Value {
+        let at = |path: &[String]| path.iter().try_fold(object, |value, name| value.get(name)).cloned();
+        let mut metadata = json!({});
+        for name in ["name", "namespace", "uid", "resourceVersion", "creationTimestamp"] {
+            if let Some(value) = object["metadata"].get(name) {
+                metadata[name] = value.clone();
+            }
+        }
+        let mut spec = json!({});
+        if let Some(replicas) = at(&self.replicas).filter(|replicas| *replicas != 0) {
+            spec["replicas"] = replicas;
+        }
+        let mut status = json!({"replicas": at(&self.status_replicas).unwrap_or_else(|| 0.into())});
+        let selector = self.selector.as_ref().and_then(|path| at(path)).map(|selector| selector_text(&selector));
+        if let Some(selector) = selector.filter(|selector| !selector.is_empty()) {
+            status["selector"] = selector.into();
+        }
+        json!({"kind": "Scale", "apiVersion": "autoscaling/v1", "metadata": metadata, "spec": spec, "status": status})
+    }
+}
+
+/// A label selector as `kubectl -l` takes it.
+fn selector_text(selector: &Value) -> String {
+    if let Some(text) = selector.as_str() {
+        return text.to_owned();
+    }
+    let labels = selector["matchLabels"].as_object().into_iter().flatten();
+    let parts: Vec<String> =
+        labels.map(|(key, value)| format!("{key}={}", value.as_str().unwrap_or_default())).collect();
+    parts.join(",")
+}
+
+fn set_at(value: &mut Value, path: &[String], new: Value) {
+    if let Some((last, parents)) = path.split_last() {
+        let parents: Vec<&str> = parents.iter().map(String::as_str).collect();
+        if let Some(object) = crate::schema::object_at(value, &parents) {
+            object.insert(last.clone(), new);
+        }
+    }
+}

@@ -1,0 +1,471 @@
+//! `create`, `update` and `patch`: one pipeline from a decoded object to a stored one.
+//!
+//! A write reads the present object, makes the next one from it, and stores it if nobody was faster; otherwise it
+//! starts again. Order: type and defaults, metadata, managed fields, admission, validation, storage.
+
+use std::sync::Arc;
+
+use kueue_core::field::{Error, Path};
+use serde_json::{Value, json};
+
+use super::decode::Refused;
+use super::delete::keeps_it;
+use super::list::typed;
+use super::reply::Reply;
+use super::service::{Call, Server};
+use crate::kinds::Resource;
+use crate::kinds::rules::Update;
+use crate::managed;
+use crate::meta;
+use crate::patch;
+use crate::status::{About, Result, Status};
+use crate::store::{Key, Object, Refusal};
+
+/// How often a patch is made again when somebody else was faster.
+const PATCH_TRIES: usize = 5;
+const MODIFIED: &str = "the object has been modified; please apply your changes to the latest version and try again";
+
+/// Which part of an object a write may change.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Part {
+    /// All but the status, where status is a part of its own.
+    Main,
+    Status,
+    /// The number of replicas.
+    Scale,
+    /// All of it, as the server itself does.
+    Whole,
+}
+
+impl Part {
+    /// How managed fields name the part.
+    fn subresource(self) -> &'static str {
+        match self {
+            Part::Main | Part::Whole => "",
+            Part::Status => "status",
+            Part::Scale => "scale",
+        }
+    }
+}
+
+/// A write that is under way.
+#[derive(Debug)]
+pub struct Write<'a> {
+    pub call: &'a Call,
+    pub resource: &'a Arc<Resource>,
+    pub part: Part,
+    pub is_dry_run: bool,
+}
+
+/// What the next object is made of.
+#[derive(Debug)]
+pub struct Next {
+    pub value: Value,
+    /// Whether the managed fields are already those of the new object.
+    pub has_managed: bool,
+}
+
+impl Write<'_> {
+    /// The name and group of the object, by kind, for a validation error.
+    fn invalid(&self, name: &str, errors: &[Error]) -> Status {
+        Status::invalid(About { group: &self.resource.group, kind: &self.resource.kind, name }, errors)
+    }
+
+    /// Who writes, as managed fields tell it.
+    pub fn intent(&self, server: &Server) -> managed::Intent {
+        let named = self.call.query.get("fieldManager");
+        let agent = self.call.user_agent.split('/').next().unwrap_or_default();
+        let manager: String = if named.is_empty() { agent } else { named }.chars().take(128).collect();
+        managed::Intent {
+            manager,
+            api_version: self.resource.api_version(),
+            subresource: self.part.subresource().to_owned(),
+            time: server.clock.time(),
+        }
+    }
+}
+
+impl Server {
+    pub async fn create(&self, call: &Call, resource: &Arc<Resource>) -> Result<Reply> {
+        let is_dry_run = call.query.dry_run("CreateOptions")?;
+        let write = Write { call, resource, part: Part::Main, is_dry_run };
+        check_manager(call, "CreateOptions")?;
+        let value = self.decode(call, resource)?;
+        let object = self.create_object(&write, value, false).await?;
+        Ok(Reply::created(typed(resource, &object.value)))
+    }
+
+    /// Stores a new object; `has_managed` when an apply has already told who owns what.
+    pub async fn create_object(&self, write: &Write<'_>, mut value: Value, has_managed: bool) -> Result<Arc<Object>> {
+        let resource = write.resource;
+        meta::settle_namespace(&mut value, &write.call.path.namespace)?;
+        let version = value["metadata"]["resourceVersion"].as_str().unwrap_or_default();
+        if !["", "0"].contains(&version) {
+            return Err(Status::internal("resourceVersion should not be set on objects to be created"));
+        }
+        meta::generate_name(&mut value, &self.random);
+        self.check_namespace(resource, &value)?;
+        if has_own_status(resource)
+            && let Some(object) = value.as_object_mut()
+        {
+            object.remove("status");
+        }
+        if !has_managed {
+            managed::track(&resource.schema, None, &mut value, &write.intent(self));
+        }
+        meta::fill(&mut value, resource, &self.random, &self.clock);
+        (resource.rules.prepare_create)(&mut value);
+        crate::crd::prepare(resource, &mut value);
+        self.shape(resource, &mut value).map_err(Status::internal)?;
+        let name = value["metadata"]["name"].as_str().unwrap_or_default().to_owned();
+        let mut errors = meta::validate(&value, resource);
+        errors.extend((resource.rules.validate)(&value));
+        errors.extend(self.judge(resource, &value, None));
+        if !errors.is_empty() {
+            return Err(write.invalid(&name, &errors));
+        }
+        if write.is_dry_run {
+            return self.pretend_create(resource, &name, value);
+        }
+        let key = Key::new(write.call.path.namespace.as_str(), name.as_str());
+        let about = About { group: &resource.group, kind: &resource.plural, name: &name };
+        let object = self.store.create(&resource.storage, key.clone(), value).map_err(|_| {
+            let status = Status::already_exists(about);
+            let is_ending = self.store.get(&resource.storage, &key).is_some_and(|object| is_deleted(&object.value));
+            let message = format!("object is being deleted: {}", status.message());
+            if is_ending { status.with_message(message) } else { status }
+        })?;
+        self.after_write(resource, &key).await;
+        Ok(object)
+    }
+
+    fn pretend_create(&self, resource: &Resource, name: &str, value: Value) -> Result<Arc<Object>> {
+        let namespace = value["metadata"]["namespace"].as_str().unwrap_or_default();
+        if self.store.get(&resource.storage, &Key::new(namespace, name)).is_some() {
+            return Err(Status::already_exists(About { group: &resource.group, kind: &resource.plural, name }));
+        }
+        Ok(Arc::new(Object::pretended(value)))
+    }
+
+    pub async fn update(&self, call: &Call, resource: &Arc<Resource>) -> Result<Reply> {
+        let part = if call.path.subresource == "status" { Part::Status } else { Part::Main };
+        let write = Write { call, resource, part, is_dry_run: call.query.dry_run("UpdateOptions")? };
+        check_manager(call, "UpdateOptions")?;
+        let value = self.decode(call, resource)?;
+        check_name(call, &value)?;
+        let given = value["metadata"]["resourceVersion"].as_str().unwrap_or_default();
+        let is_unconditional = ["", "0"].contains(&given);
+        if is_unconditional && !resource.rules.allows_unconditional_update {
+            let exists = self.store.get(&resource.storage, &call.key()).is_some();
+            if exists {
+                let at = Path::new("metadata").child("resourceVersion");
+                let error = Error::invalid(&at, 0, "must be specified for an update");
+                let kind = if resource.custom.is_some() { &resource.plural } else { &resource.kind };
+                return Err(Status::invalid(About { group: &resource.group, kind, name: &call.path.name }, &[error]));
+            }
+        }
+        if self.store.get(&resource.storage, &call.key()).is_none() && resource.rules.creates_on_update {
+            let object = self.create_object(&write, value, false).await?;
+            return Ok(Reply::created(typed(resource, &object.value)));
+        }
+        let object = self.replace(&write, 1, |_| Ok(Next { value: value.clone(), has_managed: false })).await?;
+        Ok(Reply::ok(typed(resource, &object.value)))
+    }
+
+    pub async fn patch(&self, call: &Call, resource: &Arc<Resource>) -> Result<Reply> {
+        let part = if call.path.subresource == "status" { Part::Status } else { Part::Main };
+        let write = Write { call, resource, part, is_dry_run: call.query.dry_run("PatchOptions")? };
+        let (object, is_new) = self.patch_object(&write).await?;
+        let shown = typed(resource, &object.value);
+        Ok(if is_new { Reply::created(shown) } else { Reply::ok(shown) })
+    }
+
+    /// Applies the patch in the body. Tells whether it made the object.
+    async fn patch_object(&self, write: &Write<'_>) -> Result<(Arc<Object>, bool)> {
+        let (call, resource) = (write.call, write.resource);
+        let kind = patch::Kind::of(call.content_type.as_deref(), resource)?;
+        check_patch_options(call, kind)?;
+        if kind == patch::Kind::Apply {
+            return self.apply(write).await;
+        }
+        if self.store.get(&resource.storage, &call.key()).is_none() {
+            return Err(call.not_found(resource));
+        }
+        let patch = patch::Patch::parse(kind, &call.body)?;
+        let object = self
+            .replace(write, PATCH_TRIES, |read| {
+                let mut value = typed(resource, &read.value);
+                patch.apply(&mut value, &resource.schema)?;
+                if let Err(refused) = self.settle(call, resource, &mut value, Vec::new()) {
+                    let (Refused::Type(why) | Refused::Strict(why)) = refused;
+                    let error = Error::invalid(&Path::new("patch"), value.to_string(), why);
+                    return Err(Status::invalid(About { group: "", kind: "", name: "" }, &[error]));
+                }
+                check_name(call, &value)?;
+                Ok(Next { value, has_managed: false })
+            })
+            .await?;
+        Ok((object, false))
+    }
+
+    /// Server-side apply.
+    async fn apply(&self, write: &Write<'_>) -> Result<(Arc<Object>, bool)> {
+        let (call, resource) = (write.call, write.resource);
+        let config = patch::apply::read(call, resource)?;
+        let is_forced = call.query.flag("force").unwrap_or_default();
+        let intent = write.intent(self);
+        let make = |live: Option<&Value>| -> Result<Next> {
+            let mut config = config.clone();
+            self.settle_applied(call, &mut config)?;
+            let mut value = managed::apply(&resource.schema, live, &config, &intent, is_forced)
+                .map_err(|error| error.to_status(resource, call))?;
+            for name in ["uid", "resourceVersion"] {
+                if let Some(given) = config["metadata"].get(name) {
+                    value["metadata"][name] = given.clone();
+                }
+            }
+            self.shape(resource, &mut value).map_err(Status::internal)?;
+            Ok(Next { value, has_managed: true })
+        };
+        if self.store.get(&resource.storage, &call.key()).is_none() {
+            if write.part != Part::Main {
+                return Err(call.not_found(resource));
+            }
+            if let Some(uid) = config["metadata"]["uid"].as_str() {
+                let why =
+                    format!("uid mismatch: the provided object specified uid {uid}, and no existing object was found");
+                return Err(Status::conflict(call.about(resource), &why));
+            }
+            let mut next = make(None)?;
+            if let Some(metadata) = next.value["metadata"].as_object_mut() {
+                // There is nothing yet that could have this version.
+                metadata.remove("resourceVersion");
+            }
+            return Ok((self.create_object(write, next.value, true).await?, true));
+        }
+        let object = self.replace(write, PATCH_TRIES, |read| make(Some(&read.value))).await?;
+        Ok((object, false))
+    }
+
+    /// Replaces an object by what `make` makes of it, again when somebody else was faster.
+    pub async fn replace(
+        &self,
+        write: &Write<'_>,
+        tries: usize,
+        make: impl Fn(&Object) -> Result<Next>,
+    ) -> Result<Arc<Object>> {
+        let (call, resource) = (write.call, write.resource);
+        let key = call.key();
+        for _ in 0..tries {
+            let read = self.store.get(&resource.storage, &key).ok_or_else(|| call.not_found(resource))?;
+            let next = make(&read)?;
+            let value = self.next_value(write, &read, next)?;
+            if value == read.value {
+                return Ok(read);
+            }
+            let is_over = is_deleted(&value) && !keeps_it(resource, &value);
+            if write.is_dry_run {
+                return Ok(Arc::new(Object::pretended(value)));
+            }
+            let written = if is_over {
+                // The answer shows the object as the write left it, at the revision it had.
+                let answer = Arc::new(Object::pretended(value.clone()));
+                let last = read.value.clone();
+                self.store.delete(&resource.storage, key.clone(), &read, last).map(|_| answer)
+            } else {
+                self.store.update(&resource.storage, key.clone(), &read, value)
+            };
+            match written {
+                Ok(object) => {
+                    self.after_write(resource, &key).await;
+                    return Ok(object);
+                }
+                Err(Refusal::Changed | Refusal::Exists) => {}
+            }
+        }
+        Err(Status::conflict(call.about(resource), MODIFIED))
+    }
+
+    /// Everything between what a client wants and what is stored.
+    fn next_value(&self, write: &Write<'_>, read: &Object, next: Next) -> Result<Value> {
+        let (call, resource) = (write.call, write.resource);
+        let Next { mut value, has_managed } = next;
+        let old = &read.value;
+        meta::settle_namespace(&mut value, &call.path.namespace)?;
+        check_preconditions(call, resource, &value, old)?;
+        meta::carry_over(&mut value, old);
+        match write.part {
+            Part::Status => value = with_status(resource, value, old),
+            Part::Main if has_own_status(resource) => keep_status(&mut value, old),
+            Part::Main => (resource.rules.prepare_update)(&mut value, old),
+            Part::Scale | Part::Whole => {}
+        }
+        value["metadata"]["resourceVersion"] = old["metadata"]["resourceVersion"].clone();
+        if write.part != Part::Status {
+            move_generation(resource, &mut value, old);
+        }
+        self.shape(resource, &mut value).map_err(Status::internal)?;
+        if !has_managed && write.part != Part::Whole {
+            managed::track(&resource.schema, Some(old), &mut value, &write.intent(self));
+        }
+        // A real server looks at metadata twice and tells its mistakes twice; the message shows each once.
+        let mut errors = meta::validate_update(&value, old);
+        errors.extend_from_within(..);
+        if write.part != Part::Status {
+            errors.extend((resource.rules.validate)(&value));
+            errors.extend((resource.rules.validate_update)(Update { new: &value, old }));
+        }
+        errors.extend(self.judge(resource, &value, Some(old)));
+        if errors.is_empty() { Ok(value) } else { Err(write.invalid(&call.path.name, &errors)) }
+    }
+
+    /// New objects live in a namespace that exists and is not ending.
+    fn check_namespace(&self, resource: &Resource, value: &Value) -> Result<()> {
+        if !resource.is_namespaced {
+            return Ok(());
+        }
+        let namespace = value["metadata"]["namespace"].as_str().unwrap_or_default();
+        let name = value["metadata"]["name"].as_str().unwrap_or_default();
+        let found = self
+            .store
+            .get("namespaces", &Key::new("", namespace))
+            .ok_or_else(|| Status::not_found(About { group: "", kind: "namespaces", name: namespace }))?;
+        if found.value["status"]["phase"] != "Terminating" {
+            return Ok(());
+        }
+        let about = About { group: &resource.group, kind: &resource.plural, name };
+        let why = format!("unable to create new content in namespace {namespace} because it is being terminated");
+        let cause = json!({
+            "reason": "NamespaceTerminating", "message": format!("namespace {namespace} is being terminated"),
+            "field": "metadata.namespace",
+        });
+        let status = Status::forbidden(about, &why);
+        let mut details = status.to_value()["details"].clone();
+        details["causes"] = json!([cause]);
+        Err(status.with_details(details))
+    }
+}
+
+pub fn is_deleted(object: &Value) -> bool {
+    object["metadata"].get("deletionTimestamp").is_some()
+}
+
+/// Whether status is a part of its own: for custom resources that say so.
+fn has_own_status(resource: &Resource) -> bool {
+    resource.custom.is_some() && resource.subresource("status").is_some()
+}
+
+fn keep_status(value: &mut Value, old: &Value) {
+    if let Some(object) = value.as_object_mut() {
+        match old.get("status") {
+            Some(status) => object.insert("status".into(), status.clone()),
+            None => object.remove("status"),
+        };
+    }
+}
+
+/// The old object with the new status, and with what metadata the kind lets a status write change.
+fn with_status(resource: &Resource, mut new: Value, old: &Value) -> Value {
+    let mut value = old.clone();
+    match new.get_mut("status").map(Value::take) {
+        Some(status) => value["status"] = status,
+        None => {
+            if let Some(object) = value.as_object_mut() {
+                object.remove("status");
+            }
+        }
+    }
+    let mut kept = resource.rules.status_metadata.to_vec();
+    kept.push("managedFields");
+    for name in kept {
+        match new["metadata"].get(name) {
+            Some(given) => value["metadata"][name] = given.clone(),
+            None => {
+                if let Some(metadata) = value["metadata"].as_object_mut() {
+                    metadata.remove(name);
+                }
+            }
+        }
+    }
+    value
+}
+
+/// Generation counts changes of what is neither metadata nor status.
+fn move_generation(resource: &Resource, value: &mut Value, old: &Value) {
+    if !resource.rules.has_generation {
+        return;
+    }
+    let ignores_status = resource.custom.is_none() || resource.subresource("status").is_some();
+    let desired = |object: &Value| {
+        let mut desired = object.clone();
+        if let Some(object) = desired.as_object_mut() {
+            object.remove("metadata");
+            if ignores_status {
+                object.remove("status");
+            }
+        }
+        desired
+    };
+    if desired(value) != desired(old) {
+        let generation = old["metadata"]["generation"].as_i64().unwrap_or_default();
+        value["metadata"]["generation"] = (generation + 1).into();
+    }
+}
+
+/// An object's name is that of its URL.
+fn check_name(call: &Call, value: &Value) -> Result<()> {
+    let given = value["metadata"]["name"].as_str().unwrap_or_default();
+    let wanted = call.path.name.as_str();
+    if given.is_empty() {
+        let message =
+            format!("the name of the object ({wanted} based on URL) was undeterminable: name must be provided");
+        return Err(Status::bad_request(message));
+    }
+    if given != wanted {
+        let message = format!("the name of the object ({given}) does not match the name on the URL ({wanted})");
+        return Err(Status::bad_request(message));
+    }
+    Ok(())
+}
+
+/// A version or uid in an object that is written is one that it must still have.
+fn check_preconditions(call: &Call, resource: &Resource, value: &Value, old: &Value) -> Result<()> {
+    let text = |object: &'_ Value, name: &str| object["metadata"][name].as_str().unwrap_or_default().to_owned();
+    let (uid, version) = (text(value, "uid"), text(value, "resourceVersion"));
+    if !uid.is_empty() && uid != text(old, "uid") {
+        let why = format!("Precondition failed: UID in precondition: {uid}, UID in object meta: {}", text(old, "uid"));
+        return Err(Status::conflict(call.about(resource), &why));
+    }
+    if !["", "0"].contains(&version.as_str()) && version != text(old, "resourceVersion") {
+        return Err(Status::conflict(call.about(resource), MODIFIED));
+    }
+    Ok(())
+}
+
+/// A manager's name is short and printable.
+fn check_manager(call: &Call, options: &str) -> Result<()> {
+    let manager = call.query.get("fieldManager");
+    let at = Path::new("fieldManager");
+    let mut errors = Vec::new();
+    if manager.len() > 128 {
+        errors.push(Error::too_long(&at, 128));
+    }
+    if let Some((place, odd)) = manager.char_indices().find(|(_, char)| char.is_control()) {
+        let why = format!("invalid character U+{:04X} (at position {place})", u32::from(odd));
+        errors.push(Error::invalid(&at, manager, why));
+    }
+    if errors.is_empty() { Ok(()) } else { Err(Status::invalid(super::query::options(options), &errors)) }
+}
+
+fn check_patch_options(call: &Call, kind: patch::Kind) -> Result<()> {
+    check_manager(call, "PatchOptions")?;
+    let mut errors = Vec::new();
+    if kind == patch::Kind::Apply {
+        if call.query.get("fieldManager").is_empty() {
+            errors.push(Error::required(&Path::new("fieldManager"), "is required for apply patch"));
+        }
+    } else if call.query.find("force").is_some() {
+        errors.push(Error::forbidden(&Path::new("force"), "may not be specified for non-apply patch"));
+    }
+    if errors.is_empty() { Ok(()) } else { Err(Status::invalid(super::query::options("PatchOptions"), &errors)) }
+}

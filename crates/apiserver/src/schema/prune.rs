@@ -1,0 +1,78 @@
+//! Drops from a custom resource what its schema does not know.
+
+use serde_json::Value;
+
+use super::{Form, Schema};
+
+/// Removes unknown fields; returns their paths in the order of the object.
+pub fn prune(schema: &Schema, value: &mut Value) -> Vec<String> {
+    let mut unknown = Vec::new();
+    walk(schema, value, "", &mut unknown);
+    unknown
+}
+
+fn walk(schema: &Schema, value: &mut Value, path: &str, unknown: &mut Vec<String>) {
+    match value {
+        Value::Object(object) => {
+            let is_closed = !schema.keeps_unknown && knows_its_fields(schema);
+            object.retain(|name, inner| {
+                let at = join(path, name);
+                if let Some(field) = schema.field(name) {
+                    walk(field, inner, &at, unknown);
+                    return true;
+                }
+                let keep =
+                    !is_closed || schema.is_embedded && ["apiVersion", "kind", "metadata"].contains(&name.as_str());
+                if !keep {
+                    unknown.push(at);
+                }
+                keep
+            });
+        }
+        Value::Array(items) => {
+            if let Some(element) = schema.element() {
+                for (index, item) in items.iter_mut().enumerate() {
+                    walk(element, item, &format!("{path}[{index}]"), unknown);
+                }
+            }
+        }
+        _ => {}
+    }
+}
+
+/// A list or scalar that is given an object is for validation to refuse, and keeps it.
+fn knows_its_fields(schema: &Schema) -> bool {
+    matches!(&*schema.form, Form::Struct { others: None, .. })
+        || matches!(&*schema.form, Form::Any) && schema.keywords.is_some()
+}
+
+fn join(path: &str, name: &str) -> String {
+    if path.is_empty() { name.to_owned() } else { format!("{path}.{name}") }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::super::load::custom;
+    use super::*;
+
+    #[test]
+    fn only_what_the_schema_names_stays() {
+        let schema = custom(&json!({"type": "object", "properties": {
+            "a": {"type": "object", "properties": {"b": {"type": "string"}}},
+            "free": {"type": "object", "x-kubernetes-preserve-unknown-fields": true,
+                     "properties": {"in": {"type": "object", "properties": {}}}},
+            "map": {"type": "object", "additionalProperties": {"type": "object", "properties": {"k": {"type": "string"}}}},
+            "list": {"type": "array", "items": {"type": "object", "properties": {"k": {"type": "string"}}}},
+        }}));
+        let mut value = json!({"x": 1, "a": {"b": "1", "c": 2}, "free": {"any": 1, "in": {"no": 1}},
+            "map": {"m": {"k": "1", "l": 2}}, "list": [{"k": "1", "l": 2}]});
+        let unknown = prune(&schema, &mut value);
+        assert_eq!(
+            value,
+            json!({"a": {"b": "1"}, "free": {"any": 1, "in": {}}, "map": {"m": {"k": "1"}}, "list": [{"k": "1"}]})
+        );
+        assert_eq!(unknown, ["a.c", "free.in.no", "list[0].l", "map.m.l", "x"]);
+    }
+}

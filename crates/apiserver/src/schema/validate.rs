@@ -1,0 +1,245 @@
+//! Judges a custom resource by its schema, in the API server's words.
+//!
+//! On update a value that was there before does not block what changed elsewhere (ratcheting).
+
+use std::sync::Arc;
+
+use kueue_core::field::{Error, ErrorKind, Path};
+use serde_json::{Value, json};
+
+use super::keywords::Bound;
+use super::{Form, Keywords, ListType, Schema};
+
+mod format;
+
+/// Every mistake of the value at `path`. `old` is what stood there before an update.
+pub fn validate(schema: &Schema, value: &Value, old: Option<&Value>, path: &Path) -> Vec<Error> {
+    let mut errors = Vec::new();
+    walk(schema, value, old, path, &mut errors);
+    errors
+}
+
+fn walk(schema: &Schema, value: &Value, old: Option<&Value>, path: &Path, errors: &mut Vec<Error>) {
+    if old.is_some_and(|old| old == value) {
+        return;
+    }
+    if value.is_null() && schema.is_nullable {
+        return;
+    }
+    if let Some(keywords) = &schema.keywords {
+        check_type(schema, keywords, value, path, errors);
+        check_scalar(keywords, value, path, errors);
+        check_size(keywords, value, path, errors);
+        check_combinations(keywords, value, path, errors);
+    }
+    match value {
+        Value::Object(object) => {
+            for name in schema.keywords.iter().flat_map(|keywords| &keywords.required) {
+                if !object.contains_key(name) {
+                    errors.push(Error::required(&path.child(name), ""));
+                }
+            }
+            for (name, inner) in object {
+                if let Some(field) = schema.field(name) {
+                    walk(field, inner, old.and_then(|old| old.get(name)), &path.child(name), errors);
+                }
+            }
+        }
+        Value::Array(items) => {
+            if let Some(element) = schema.element() {
+                for (index, item) in items.iter().enumerate() {
+                    let before = old.and_then(|old| counterpart(schema, old, item));
+                    walk(element, item, before, &path.index(index), errors);
+                }
+            }
+            check_list_type(schema, items, path, errors);
+        }
+        _ => {}
+    }
+}
+
+/// The element of the old list that an element of the new one continues.
+pub fn counterpart<'v>(schema: &Schema, old: &'v Value, item: &Value) -> Option<&'v Value> {
+    let items = old.as_array()?;
+    match &schema.list {
+        ListType::Map(keys) => items.iter().find(|other| keys.iter().all(|key| other.get(key) == item.get(key))),
+        ListType::Set | ListType::Atomic => None,
+    }
+}
+
+/// What the API server calls a value's type.
+fn type_of(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "boolean",
+        Value::Number(number) if number.is_f64() => "number",
+        Value::Number(_) => "integer",
+        Value::String(_) => "string",
+        Value::Array(_) => "array",
+        Value::Object(_) => "object",
+    }
+}
+
+fn check_type(schema: &Schema, keywords: &Keywords, value: &Value, path: &Path, errors: &mut Vec<Error>) {
+    let found = type_of(value);
+    let wanted = match (&*schema.form, keywords.type_name.as_deref()) {
+        (Form::IntOrString, _) => "integer,string",
+        (_, Some(name)) => name,
+        (_, None) => return,
+    };
+    let is_whole = |value: &Value| value.as_f64().is_some_and(|number| number.fract() == 0.0 && number.abs() < 9.3e18);
+    let fits = match wanted {
+        "integer,string" => matches!(found, "integer" | "string"),
+        "number" => matches!(found, "integer" | "number"),
+        "integer" => found == "integer" || found == "number" && is_whole(value),
+        wanted => found == wanted,
+    };
+    if !fits {
+        errors.push(mistyped(path, found, wanted));
+    }
+}
+
+fn mistyped(path: &Path, shown: &str, wanted: &str) -> Error {
+    Error::type_invalid(path, shown, format!("{path} in body must be of type {wanted}: \"{shown}\""))
+}
+
+fn in_body(path: &Path, value: &Value, should: &str) -> Error {
+    Error::invalid(path, value.clone(), format!("{path} in body should {should}"))
+}
+
+fn check_scalar(keywords: &Keywords, value: &Value, path: &Path, errors: &mut Vec<Error>) {
+    if let Some(text) = value.as_str() {
+        let length = text.chars().count() as u64;
+        if let Some(max) = keywords.length_max.filter(|max| length > *max) {
+            errors.push(Error::too_long(path, max as usize));
+        }
+        if let Some(min) = keywords.length_min.filter(|min| length < *min) {
+            errors.push(in_body(path, value, &format!("be at least {min} chars long")));
+        }
+        if let Some(pattern) = &keywords.pattern
+            && pattern.regex.as_ref().is_some_and(|regex| !regex.is_match(text))
+        {
+            errors.push(in_body(path, value, &format!("match '{}'", pattern.text)));
+        }
+        if let Some(format) = keywords.format.as_deref().filter(|format| !format::is_valid(format, text)) {
+            errors.push(mistyped(path, text, format));
+        }
+    }
+    if let Some(number) = value.as_f64() {
+        check_number(keywords, number, value, path, errors);
+    }
+    if !keywords.allowed.is_empty() && !keywords.allowed.contains(value) {
+        let shown = keywords.allowed.iter().map(|one| one.as_str().map_or_else(|| one.to_string(), str::to_owned));
+        let shown: Vec<String> = shown.collect();
+        let shown: Vec<&str> = shown.iter().map(String::as_str).collect();
+        errors.push(Error::not_supported(path, value.clone(), &shown));
+    }
+}
+
+fn check_number(keywords: &Keywords, number: f64, value: &Value, path: &Path, errors: &mut Vec<Error>) {
+    let mut demand = |bound: &Bound, holds: bool, word: &str| {
+        if !holds {
+            let than = if bound.is_exclusive { "than" } else { "than or equal to" };
+            errors.push(in_body(path, value, &format!("be {word} {than} {}", bound.shown)));
+        }
+    };
+    if let Some(bound) = &keywords.maximum {
+        demand(bound, if bound.is_exclusive { number < bound.limit } else { number <= bound.limit }, "less");
+    }
+    if let Some(bound) = &keywords.minimum {
+        demand(bound, if bound.is_exclusive { number > bound.limit } else { number >= bound.limit }, "greater");
+    }
+    if let Some(factor) = keywords.multiple_of.filter(|factor| *factor != 0.0) {
+        let quotient = number / factor;
+        if (quotient - quotient.round()).abs() > 1e-9 {
+            errors.push(in_body(path, value, &format!("be a multiple of {factor}")));
+        }
+    }
+}
+
+fn check_size(keywords: &Keywords, value: &Value, path: &Path, errors: &mut Vec<Error>) {
+    let (count, min, max, what) = match value {
+        Value::Array(items) => (items.len(), keywords.items_min, keywords.items_max, "items"),
+        Value::Object(object) => (object.len(), keywords.properties_min, keywords.properties_max, "properties"),
+        _ => return,
+    };
+    if let Some(max) = max.filter(|max| count as u64 > *max) {
+        errors.push(Error::too_many(path, count, max as usize));
+    }
+    if let Some(min) = min.filter(|min| (count as u64) < *min) {
+        errors.push(in_body(path, &json!(count), &format!("have at least {min} {what}")));
+    }
+    if keywords.has_unique_items
+        && let Value::Array(items) = value
+        && items.iter().enumerate().any(|(index, item)| items[..index].contains(item))
+    {
+        errors.push(in_body(path, &json!(""), "not contain duplicates"));
+    }
+}
+
+/// `allOf` and its kin are told without a field, and beside the mistakes of the best alternative.
+fn check_combinations(keywords: &Keywords, value: &Value, path: &Path, errors: &mut Vec<Error>) {
+    let judge = |schema: &Arc<Schema>| validate(schema, value, None, path);
+    let told = |what: String| Error {
+        kind: ErrorKind::Invalid,
+        field: Path::new("<nil>"),
+        value: Some(json!("")),
+        detail: format!("\"{path}\" must {what}"),
+    };
+    if !keywords.any_of.is_empty() {
+        let judged: Vec<Vec<Error>> = keywords.any_of.iter().map(judge).collect();
+        if judged.iter().all(|errors| !errors.is_empty()) {
+            errors.push(told("validate at least one schema (anyOf)".into()));
+            errors.extend(fewest(judged));
+        }
+    }
+    if !keywords.one_of.is_empty() {
+        let judged: Vec<Vec<Error>> = keywords.one_of.iter().map(judge).collect();
+        let valid = judged.iter().filter(|errors| errors.is_empty()).count();
+        if valid == 0 {
+            errors.push(told("validate one and only one schema (oneOf). Found none valid".into()));
+            errors.extend(fewest(judged));
+        } else if valid > 1 {
+            let found = format!("validate one and only one schema (oneOf). Found {valid} valid alternatives");
+            errors.push(told(found));
+        }
+    }
+    if !keywords.all_of.is_empty() {
+        let judged: Vec<Error> = keywords.all_of.iter().flat_map(judge).collect();
+        if !judged.is_empty() {
+            errors.extend(judged);
+            errors.push(told("validate all the schemas (allOf)".into()));
+        }
+    }
+    if keywords.not.as_ref().is_some_and(|not| judge(not).is_empty()) {
+        errors.push(told("not validate the schema (not)".into()));
+    }
+}
+
+/// The first of those with the fewest mistakes.
+fn fewest(judged: Vec<Vec<Error>>) -> Vec<Error> {
+    judged.into_iter().min_by_key(Vec::len).unwrap_or_default()
+}
+
+fn check_list_type(schema: &Schema, items: &[Value], path: &Path, errors: &mut Vec<Error>) {
+    let key = |item: &Value| -> Value {
+        match &schema.list {
+            ListType::Map(keys) => {
+                Value::Object(keys.iter().filter_map(|key| Some((key.clone(), item.get(key)?.clone()))).collect())
+            }
+            _ => item.clone(),
+        }
+    };
+    if schema.list == ListType::Atomic {
+        return;
+    }
+    let keys: Vec<Value> = items.iter().map(key).collect();
+    for (index, own) in keys.iter().enumerate() {
+        if keys[..index].contains(own) {
+            errors.push(Error::duplicate(&path.index(index), own.clone()));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

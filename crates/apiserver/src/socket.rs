@@ -1,0 +1,87 @@
+//! The server on a socket: HTTPS on loopback, with a certificate of its own.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use anyhow::{Context as _, Result};
+use hyper_util::rt::{TokioExecutor, TokioIo};
+use hyper_util::server::conn::auto::Builder;
+use hyper_util::service::TowerToHyperService;
+use rustls::ServerConfig;
+use rustls::pki_types::pem::PemObject as _;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use tokio::net::TcpListener;
+use tokio_rustls::TlsAcceptor;
+
+use crate::ApiServer;
+
+/// A certificate that this machine's clients can be told to trust.
+#[derive(Debug)]
+pub struct Identity {
+    pub certificate_pem: String,
+    key_pem: String,
+}
+
+impl Identity {
+    /// A fresh one, for loopback names only.
+    pub fn generate() -> Result<Self> {
+        let names = ["localhost", "127.0.0.1", "::1", "kubernetes.default.svc"].map(str::to_owned);
+        let made = rcgen::generate_simple_self_signed(names).context("cannot make a certificate")?;
+        Ok(Self { certificate_pem: made.cert.pem(), key_pem: made.signing_key.serialize_pem() })
+    }
+
+    fn tls(&self) -> Result<Arc<ServerConfig>> {
+        let certificate = CertificateDer::from_pem_slice(self.certificate_pem.as_bytes()).context("the certificate")?;
+        let key = PrivateKeyDer::from_pem_slice(self.key_pem.as_bytes()).context("the key")?;
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let mut config = ServerConfig::builder_with_provider(provider)
+            .with_safe_default_protocol_versions()?
+            .with_no_client_auth()
+            .with_single_cert(vec![certificate], key)?;
+        config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+        Ok(Arc::new(config))
+    }
+}
+
+/// A socket that is open and not yet served.
+#[derive(Debug)]
+pub struct Socket {
+    listener: TcpListener,
+    tls: Arc<ServerConfig>,
+}
+
+impl Socket {
+    pub async fn bind(address: SocketAddr, identity: &Identity) -> Result<Self> {
+        let listener = TcpListener::bind(address).await.with_context(|| format!("cannot listen on {address}"))?;
+        Ok(Self { listener, tls: identity.tls()? })
+    }
+
+    pub fn address(&self) -> Result<SocketAddr> {
+        self.listener.local_addr().context("the socket has an address")
+    }
+
+    /// Serves until the task is dropped. A connection that fails ends alone.
+    pub async fn serve(self, server: ApiServer) -> Result<()> {
+        loop {
+            let (stream, _) = self.listener.accept().await.context("cannot accept")?;
+            let (tls, server) = (TlsAcceptor::from(Arc::clone(&self.tls)), server.clone());
+            tokio::spawn(async move {
+                // Watch events are small and wanted at once.
+                let _ = stream.set_nodelay(true);
+                let Ok(stream) = tls.accept(stream).await else { return };
+                let service = TowerToHyperService::new(server);
+                let _ = Builder::new(TokioExecutor::new()).serve_connection(TokioIo::new(stream), service).await;
+            });
+        }
+    }
+}
+
+/// A kubeconfig for whoever has the token.
+pub fn kubeconfig(address: SocketAddr, identity: &Identity, token: &str) -> String {
+    let certificate = crate::kinds::rules::base64(identity.certificate_pem.as_bytes());
+    format!(
+        "apiVersion: v1\nkind: Config\ncurrent-context: embedded\nclusters:\n- name: embedded\n  cluster:\n    \
+         server: https://{address}\n    certificate-authority-data: {certificate}\nusers:\n- name: admin\n  user:\n    \
+         token: {token}\ncontexts:\n- name: embedded\n  context:\n    cluster: embedded\n    user: admin\n"
+    )
+}

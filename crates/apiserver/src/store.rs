@@ -1,0 +1,319 @@
+//! Where objects live: one revision for all, one ordered map per collection, and what happened lately.
+//!
+//! Objects are immutable and shared: a write makes one new object and touches nothing else. The history of a collection
+//! holds the last changes with what stood there before, so that watches go on where they stopped and lists can show an
+//! older revision. What is older is forgotten, and asking for it is answered with 410 by the caller.
+
+use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::ops::Bound;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
+
+use bytes::Bytes;
+use serde_json::{Map, Value};
+use tokio::sync::watch;
+
+/// How many changes of a collection are remembered.
+const HISTORY_MAX: usize = 10_000;
+
+/// An object as it was written once. `apiVersion` and `kind` are not stored: they belong to the way it is asked for.
+#[derive(Debug)]
+pub struct Object {
+    pub value: Value,
+    /// When it was written; also in its metadata.
+    pub revision: u64,
+    encoded: OnceLock<Bytes>,
+}
+
+/// Name of an object in its collection; the namespace is empty when the kind has none.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Key {
+    pub namespace: String,
+    pub name: String,
+}
+
+/// What happened to one object.
+#[derive(Debug, Clone)]
+pub struct Change {
+    pub revision: u64,
+    pub key: Key,
+    pub old: Option<Arc<Object>>,
+    /// Nothing when it was deleted.
+    pub new: Option<Arc<Object>>,
+}
+
+/// Why something was not written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Refusal {
+    /// There is an object of this name.
+    Exists,
+    /// The object is not, or no longer, at the revision that was given.
+    Changed,
+}
+
+/// A revision that is no longer remembered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Forgotten {
+    /// The oldest revision that is.
+    pub oldest: u64,
+}
+
+/// All objects of a server.
+#[derive(Debug)]
+pub struct Store {
+    state: Mutex<State>,
+    history_max: usize,
+}
+
+#[derive(Debug)]
+struct State {
+    revision: u64,
+    collections: HashMap<String, Collection>,
+}
+
+#[derive(Debug)]
+struct Collection {
+    objects: BTreeMap<Key, Arc<Object>>,
+    history: VecDeque<Change>,
+    /// Changes up to and including this revision are forgotten.
+    forgotten: u64,
+    /// Tells watchers that something happened.
+    signal: watch::Sender<u64>,
+}
+
+/// Objects of a collection at one revision.
+#[derive(Debug)]
+pub struct Snapshot {
+    pub revision: u64,
+    pub objects: Vec<(Key, Arc<Object>)>,
+}
+
+impl Object {
+    fn new(value: Value, revision: u64) -> Self {
+        Self { value, revision, encoded: OnceLock::new() }
+    }
+
+    /// An object that is shown and not stored.
+    pub fn pretended(value: Value) -> Self {
+        Self::new(value, 0)
+    }
+
+    /// A stored object in another form.
+    pub fn shown_as(value: Value, revision: u64) -> Self {
+        Self::new(value, revision)
+    }
+
+    pub fn metadata(&self) -> &Map<String, Value> {
+        static EMPTY: OnceLock<Map<String, Value>> = OnceLock::new();
+        self.value["metadata"].as_object().unwrap_or_else(|| EMPTY.get_or_init(Map::new))
+    }
+
+    /// The object as JSON, without apiVersion and kind; made once, however many ask.
+    pub fn encoded(&self) -> Bytes {
+        self.encoded.get_or_init(|| Bytes::from(self.value.to_string())).clone()
+    }
+}
+
+impl Key {
+    pub fn new(namespace: impl Into<String>, name: impl Into<String>) -> Self {
+        Self { namespace: namespace.into(), name: name.into() }
+    }
+}
+
+impl Default for Store {
+    fn default() -> Self {
+        Self::with_history(HISTORY_MAX)
+    }
+}
+
+impl Store {
+    /// A store that remembers this many changes per collection.
+    pub fn with_history(history_max: usize) -> Self {
+        Self { state: Mutex::new(State { revision: 1, collections: HashMap::new() }), history_max }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().expect("nothing inside the store panics")
+    }
+
+    /// The revision of the latest write.
+    pub fn revision(&self) -> u64 {
+        self.state().revision
+    }
+
+    pub fn get(&self, collection: &str, key: &Key) -> Option<Arc<Object>> {
+        self.state().collections.get(collection)?.objects.get(key).cloned()
+    }
+
+    /// Writes a new object.
+    pub fn create(&self, collection: &str, key: Key, value: Value) -> Result<Arc<Object>, Refusal> {
+        let mut state = self.state();
+        if state.collection(collection).objects.contains_key(&key) {
+            return Err(Refusal::Exists);
+        }
+        Ok(state.write(self.history_max, collection, key, value))
+    }
+
+    /// Replaces an object that is still the one that was read.
+    pub fn update(&self, collection: &str, key: Key, read: &Arc<Object>, value: Value) -> Result<Arc<Object>, Refusal> {
+        let mut state = self.state();
+        state.expect(collection, &key, read)?;
+        Ok(state.write(self.history_max, collection, key, value))
+    }
+
+    /// Removes an object that is still the one that was read. `last` is its final state, which watchers see.
+    pub fn delete(&self, collection: &str, key: Key, read: &Arc<Object>, last: Value) -> Result<Arc<Object>, Refusal> {
+        let mut state = self.state();
+        state.expect(collection, &key, read)?;
+        let revision = state.next_revision();
+        let last = Arc::new(Object::new(stamped(last, revision), revision));
+        let stored = state.collection(collection);
+        stored.objects.remove(&key);
+        let change = Change { revision, key, old: Some(Arc::clone(&last)), new: None };
+        stored.remember(self.history_max, change);
+        Ok(last)
+    }
+
+    /// Every object, or those of one namespace, at the present revision or at an older one.
+    pub fn list(&self, collection: &str, namespace: &str, at: Option<u64>) -> Result<Snapshot, Forgotten> {
+        let mut state = self.state();
+        let present = state.revision;
+        let stored = state.collection(collection);
+        let is_wanted = |key: &Key| namespace.is_empty() || key.namespace == namespace;
+        let from = Key::new(namespace, "");
+        let range = stored.objects.range((Bound::Included(from), Bound::Unbounded));
+        let range = range.take_while(|(key, _)| is_wanted(key));
+        let Some(at) = at.filter(|at| *at < present) else {
+            let objects = range.map(|(key, object)| (key.clone(), Arc::clone(object))).collect();
+            return Ok(Snapshot { revision: present, objects });
+        };
+        if at < stored.forgotten {
+            return Err(Forgotten { oldest: stored.forgotten });
+        }
+        let mut objects: BTreeMap<Key, Arc<Object>> =
+            range.map(|(key, object)| (key.clone(), Arc::clone(object))).collect();
+        for change in stored.history.iter().rev().take_while(|change| change.revision > at) {
+            if !is_wanted(&change.key) {
+                continue;
+            }
+            // What a deletion showed is not what stood there: that was written earlier.
+            match &change.old {
+                Some(old) if change.new.is_some() => {
+                    objects.insert(change.key.clone(), Arc::clone(old));
+                }
+                Some(last) => {
+                    let stood = stored.last_written(&change.key, change.revision).unwrap_or_else(|| Arc::clone(last));
+                    objects.insert(change.key.clone(), stood);
+                }
+                None => {
+                    objects.remove(&change.key);
+                }
+            }
+        }
+        Ok(Snapshot { revision: at, objects: objects.into_iter().collect() })
+    }
+
+    /// What happened after a revision, in order.
+    pub fn changes_after(&self, collection: &str, revision: u64) -> Result<Vec<Change>, Forgotten> {
+        let mut state = self.state();
+        let stored = state.collection(collection);
+        if revision < stored.forgotten {
+            return Err(Forgotten { oldest: stored.forgotten });
+        }
+        let start = stored.history.partition_point(|change| change.revision <= revision);
+        Ok(stored.history.range(start..).cloned().collect())
+    }
+
+    /// Wakes when the collection changes.
+    pub fn signal(&self, collection: &str) -> watch::Receiver<u64> {
+        self.state().collection(collection).signal.subscribe()
+    }
+
+    /// Forgets all changes up to a revision, in every collection.
+    pub fn compact(&self, revision: u64) {
+        let mut state = self.state();
+        for stored in state.collections.values_mut() {
+            stored.forget_until(revision);
+        }
+    }
+
+    /// Whether a collection holds nothing in a namespace.
+    pub fn is_empty(&self, collection: &str, namespace: &str) -> bool {
+        let state = self.state();
+        let Some(stored) = state.collections.get(collection) else { return true };
+        let mut range = stored.objects.range(Key::new(namespace, "")..);
+        range.next().is_none_or(|(key, _)| !namespace.is_empty() && key.namespace != namespace)
+    }
+}
+
+impl State {
+    fn next_revision(&mut self) -> u64 {
+        self.revision += 1;
+        self.revision
+    }
+
+    fn collection(&mut self, name: &str) -> &mut Collection {
+        if !self.collections.contains_key(name) {
+            let collection = Collection {
+                objects: BTreeMap::new(),
+                history: VecDeque::new(),
+                forgotten: 0,
+                signal: watch::Sender::new(0),
+            };
+            self.collections.insert(name.to_owned(), collection);
+        }
+        self.collections.get_mut(name).expect("it was just made")
+    }
+
+    fn expect(&mut self, collection: &str, key: &Key, read: &Arc<Object>) -> Result<(), Refusal> {
+        match self.collection(collection).objects.get(key) {
+            Some(present) if present.revision == read.revision => Ok(()),
+            _ => Err(Refusal::Changed),
+        }
+    }
+
+    fn write(&mut self, history_max: usize, collection: &str, key: Key, value: Value) -> Arc<Object> {
+        let revision = self.next_revision();
+        let object = Arc::new(Object::new(stamped(value, revision), revision));
+        let stored = self.collection(collection);
+        let old = stored.objects.insert(key.clone(), Arc::clone(&object));
+        stored.remember(history_max, Change { revision, key, old, new: Some(Arc::clone(&object)) });
+        object
+    }
+}
+
+impl Collection {
+    fn remember(&mut self, history_max: usize, change: Change) {
+        let revision = change.revision;
+        self.history.push_back(change);
+        if self.history.len() > history_max {
+            // Half of it at once, so that a client that is slow by a little is not cut off at every write.
+            let until = self.history[self.history.len() / 2].revision;
+            self.forget_until(until);
+        }
+        self.signal.send_replace(revision);
+    }
+
+    fn forget_until(&mut self, revision: u64) {
+        while self.history.front().is_some_and(|change| change.revision <= revision) {
+            self.history.pop_front();
+        }
+        self.forgotten = self.forgotten.max(revision);
+    }
+
+    /// The last state an object had before it was deleted, if it was written within memory.
+    fn last_written(&self, key: &Key, before: u64) -> Option<Arc<Object>> {
+        let changes = self.history.iter().rev();
+        let mut earlier = changes.filter(|change| change.revision < before && change.key == *key);
+        earlier.next()?.new.clone()
+    }
+}
+
+fn stamped(mut value: Value, revision: u64) -> Value {
+    if let Some(metadata) = value.get_mut("metadata").and_then(Value::as_object_mut) {
+        metadata.insert("resourceVersion".into(), revision.to_string().into());
+    }
+    value
+}
+
+#[cfg(test)]
+mod tests;
