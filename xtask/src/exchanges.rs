@@ -6,7 +6,9 @@ use std::process::Command;
 use anyhow::{Context, Result, bail};
 use clap::Args;
 
+use crate::apiserver;
 use crate::datasets::EXCHANGES;
+use crate::floors::{self, Floors};
 use crate::program::{self, root};
 use crate::testbed::testbed;
 
@@ -16,51 +18,106 @@ pub struct Wanted {
     #[arg(long, value_name = "DIR")]
     dir: Option<PathBuf>,
     /// Real control planes of the test bed, each story on the profile it needs.
-    #[arg(long, conflicts_with = "server")]
+    #[arg(long, conflicts_with_all = ["server", "have"])]
     bed: bool,
-    /// A running server.
+    /// A running server; without one, and without --bed, the embedded one is started.
     #[arg(long, value_name = "URL", requires = "token")]
     server: Option<String>,
     /// The token of one of its administrators.
     #[arg(long, requires = "server")]
     token: Option<String>,
     /// What the server's side plays: hooks, vap, kcm, ...; stories with other needs are skipped and counted.
-    #[arg(long, value_name = "LIST", requires = "server")]
+    #[arg(long, value_name = "LIST")]
     have: Option<String>,
     /// Only stories whose name matches.
     #[arg(long, value_name = "REGEX")]
     story: Option<String>,
+    /// Write what passes on the embedded server now into floors.toml, which `cargo xtask test` holds us to.
+    #[arg(long, conflicts_with_all = ["story", "server", "bed", "have"])]
+    raise_floors: bool,
 }
+
+/// Stories at once: they spend most of their time waiting.
+const JOBS: &str = "4";
 
 pub fn run(wanted: Wanted, report: Option<&Path>) -> Result<()> {
     let dir = EXCHANGES.locate(wanted.dir)?;
     let replayer = replayer(&dir)?;
+    let report = report.map(std::path::absolute).transpose()?;
     let mut command = match (&wanted.server, wanted.bed) {
-        (Some(server), _) => {
-            let mut command = Command::new("python3");
-            command.arg(&replayer).args(["--server", server, "--token", &wanted.token.unwrap_or_default()]);
-            if let Some(have) = &wanted.have {
-                command.args(["--have", have]);
-            }
-            command.arg(&dir);
-            command
-        }
-        (None, true) => {
+        (_, true) => {
             let mut command = testbed();
             command.arg("exchanges").arg("--dir").arg(&dir).arg("--replayer").arg(&replayer);
             command
         }
-        (None, false) => bail!(
-            "there is no embedded API server yet; use --bed for real control planes, or --server URL --token T for a running one"
-        ),
+        (Some(server), false) => {
+            play(&replayer, &dir, server, &wanted.token.unwrap_or_default(), wanted.have.as_deref())
+        }
+        (None, false) => {
+            let server = apiserver::Running::start()?;
+            let mut command = play(&replayer, &dir, &server.url, &server.token, wanted.have.as_deref());
+            if let Some(story) = &wanted.story {
+                command.args(["--story", story]);
+            }
+            let file = report.unwrap_or_else(scratch_report);
+            let all_passed = replayed(command.arg("--report").arg(&file), &file)?;
+            if wanted.raise_floors {
+                let mut floors = Floors::read()?;
+                floors.exchanges = floors::raised(&floors.exchanges, &passed(&file)?);
+                floors.write()?;
+            }
+            return if all_passed { Ok(()) } else { bail!("some stories differ; each is named above") };
+        }
     };
     if let Some(story) = &wanted.story {
         command.args(["--story", story]);
     }
     if let Some(file) = report {
-        command.arg("--report").arg(std::path::absolute(file)?);
+        command.arg("--report").arg(file);
     }
     program::run(command)
+}
+
+/// Plays everything on the embedded server: how many stories pass, and which families fell below their floor.
+pub fn against_floors(dir: &Path) -> Result<(usize, Vec<String>)> {
+    let server = apiserver::Running::start()?;
+    let file = scratch_report();
+    let mut command = play(&replayer(dir)?, dir, &server.url, &server.token, None);
+    command.arg("--report").arg(&file).stdout(std::process::Stdio::null());
+    replayed(&mut command, &file)?;
+    let passed = passed(&file)?;
+    Ok((passed.values().sum(), floors::below(&Floors::read()?.exchanges, &passed)))
+}
+
+/// The replayer with what it must know; without a list of what the server plays, stories that need something are left out.
+fn play(replayer: &Path, dir: &Path, server: &str, token: &str, have: Option<&str>) -> Command {
+    let mut command = Command::new("python3");
+    command.arg(replayer).args(["--server", server, "--token", token, "--jobs", JOBS]);
+    if let Some(have) = have {
+        command.args(["--have", have]);
+    }
+    command.arg(dir);
+    command
+}
+
+/// Runs the replayer; whether every story passed.
+fn replayed(command: &mut Command, report: &Path) -> Result<bool> {
+    // An old report must not speak for a run that failed to start.
+    let _ = std::fs::remove_file(report);
+    Ok(command.status().context("cannot run python3")?.success())
+}
+
+fn scratch_report() -> PathBuf {
+    root().join("target").join("exchanges.json")
+}
+
+/// How many stories of each family passed.
+fn passed(report: &Path) -> Result<floors::Table> {
+    let text = std::fs::read(report).with_context(|| format!("cannot read {}", report.display()))?;
+    let report: serde_json::Value = serde_json::from_slice(&text).context("the report is not JSON")?;
+    let families = report["families"].as_object().context("the report is not as expected")?;
+    let count = |family: &serde_json::Value| family["passed"].as_u64().and_then(|count| usize::try_from(count).ok());
+    Ok(families.iter().map(|(name, family)| (name.clone(), count(family).unwrap_or_default())).collect())
 }
 
 /// The replayer lies beside the data set.

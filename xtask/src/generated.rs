@@ -26,6 +26,20 @@ struct Page {
 const PAGES: &[Page] =
     &[Page { file: "docs/feature-gates.md", printer: &["--package", "kueue-core", "--example", "feature_gates"] }];
 
+/// Where the embedded API server keeps its built-in kinds.
+const KINDS: &str = "crates/apiserver/data";
+
+/// The tables of the documentation and, when asked, the built-in kinds as a real control plane describes them.
+pub fn codegen(check: bool, bed: bool) -> Result<()> {
+    documentation(check)?;
+    if bed {
+        let mut command = crate::testbed::testbed();
+        command.args(["kinds", KINDS]);
+        program::run(command)?;
+    }
+    Ok(())
+}
+
 /// The tables of the documentation.
 pub fn documentation(check: bool) -> Result<()> {
     for page in PAGES {

@@ -2,6 +2,7 @@
 //!
 //! It runs programs and reads their reports; it links nothing of the product, so that it builds in seconds.
 
+mod apiserver;
 mod bench;
 mod conformance;
 mod datasets;
@@ -56,6 +57,11 @@ enum Command {
         #[command(flatten)]
         report: Report,
     },
+    /// The embedded API server alone, in the foreground.
+    Apiserver {
+        #[command(flatten)]
+        wanted: apiserver::Wanted,
+    },
     /// The real control plane on this machine: `up`, `down`, `status`, `exec -- CMD` (`--help` after any of them).
     #[command(disable_help_flag = true)]
     Testbed {
@@ -100,6 +106,9 @@ enum Command {
         /// Change nothing; fail when a file is stale.
         #[arg(long)]
         check: bool,
+        /// Also write the built-in kinds of the embedded API server, from a control plane of the test bed (needs Go).
+        #[arg(long, conflicts_with = "check")]
+        bed: bool,
     },
 }
 
@@ -120,11 +129,12 @@ fn main() -> ExitCode {
             conformance::run(conformance::RUNS, dir, &wanted, report.file.as_deref())
         }
         Command::Exchanges { wanted, report } => exchanges::run(wanted, report.file.as_deref()),
+        Command::Apiserver { wanted } => apiserver::run(&wanted),
         Command::Testbed { args } => testbed::run(&args),
         Command::Fuzz { seconds, seed, target } => fuzz::run(seconds, seed, target.as_deref()),
         Command::Bench { subject } => bench::run(subject),
         Command::Manifests { check } => generated::manifests(check),
-        Command::Codegen { check } => generated::documentation(check),
+        Command::Codegen { check, bed } => generated::codegen(check, bed),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,

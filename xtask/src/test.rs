@@ -8,7 +8,8 @@ use anyhow::{Context, Result, bail};
 use serde::Serialize;
 
 use crate::conformance::Recording;
-use crate::{conformance, fuzz, generated, program, testbed};
+use crate::datasets::EXCHANGES;
+use crate::{conformance, exchanges, fuzz, generated, program, testbed};
 
 /// How long the fuzzer runs here; longer on demand with `cargo xtask fuzz --seconds`.
 const FUZZ_SECONDS: u64 = 60;
@@ -51,6 +52,7 @@ const STEPS: &[Step] = &[
     Step { name: "generated files", in_quick: true, run: generated_files },
     Step { name: "corpus", in_quick: true, run: corpus },
     Step { name: "scenarios", in_quick: false, run: scenarios },
+    Step { name: "exchanges", in_quick: false, run: exchanges },
     Step { name: "fuzz", in_quick: false, run: fuzzing },
     Step { name: "real cluster", in_quick: false, run: real_cluster },
 ];
@@ -177,6 +179,14 @@ fn corpus() -> Result<Outcome> {
 
 fn scenarios() -> Result<Outcome> {
     recorded(conformance::RUNS)
+}
+
+fn exchanges() -> Result<Outcome> {
+    let Some(dir) = EXCHANGES.find() else {
+        return Ok(skipped(format!("no {} beside this clone; set {} to use it", EXCHANGES.name, EXCHANGES.variable)));
+    };
+    let (passed, below) = exchanges::against_floors(&dir)?;
+    Ok(Outcome { passed, failed: below.len(), problems: below, skipped: None })
 }
 
 fn recorded(recording: Recording) -> Result<Outcome> {

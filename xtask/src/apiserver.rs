@@ -1,0 +1,68 @@
+//! `cargo xtask apiserver`: the embedded API server. All the work is done by the program `kueue-apiserver`.
+
+use std::io::{BufRead, BufReader};
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+
+use anyhow::{Context, Result, bail};
+use clap::Args;
+
+use crate::program;
+
+#[derive(Args, Debug)]
+pub struct Wanted {
+    /// The port on loopback; any free one when it is not given.
+    #[arg(long)]
+    port: Option<u16>,
+    /// Where to write a kubeconfig with the administrator's token.
+    #[arg(long, value_name = "FILE")]
+    kubeconfig: Option<PathBuf>,
+}
+
+fn apiserver() -> Command {
+    program::cargo(["run", "--quiet", "--package", "kueue-apiserver", "--"])
+}
+
+/// Runs until it is interrupted.
+pub fn run(wanted: &Wanted) -> Result<()> {
+    let mut command = apiserver();
+    if let Some(port) = wanted.port {
+        command.arg("--port").arg(port.to_string());
+    }
+    if let Some(file) = &wanted.kubeconfig {
+        command.arg("--kubeconfig").arg(std::path::absolute(file)?);
+    }
+    program::run(command)
+}
+
+/// A server that ends with this value.
+#[derive(Debug)]
+pub struct Running {
+    child: Child,
+    pub url: String,
+    pub token: String,
+}
+
+impl Running {
+    pub fn start() -> Result<Self> {
+        // It ends when its standard input does, so nothing is left behind, however we end.
+        let mut command = apiserver();
+        command.arg("--until-input-ends").stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut child = command.spawn().context("cannot start the embedded API server")?;
+        let output = child.stdout.take().context("standard output was asked to be a pipe")?;
+        for line in BufReader::new(output).lines() {
+            let line = line?;
+            if let Some((url, token)) = line.strip_prefix("serving ").and_then(|rest| rest.split_once(" token ")) {
+                return Ok(Self { child, url: url.to_owned(), token: token.to_owned() });
+            }
+        }
+        bail!("the embedded API server did not start")
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        drop(self.child.stdin.take());
+        let _ = self.child.wait();
+    }
+}
