@@ -37,6 +37,8 @@ pub struct Wanted {
     raise_floors: bool,
 }
 
+/// What the embedded server's side plays of what stories need: nothing yet beyond the server itself.
+const EMBEDDED: &str = "none";
 /// Stories at once: they spend most of their time waiting.
 const JOBS: &str = "4";
 
@@ -55,7 +57,8 @@ pub fn run(wanted: Wanted, report: Option<&Path>) -> Result<()> {
         }
         (None, false) => {
             let server = apiserver::Running::start()?;
-            let mut command = play(&replayer, &dir, &server.url, &server.token, wanted.have.as_deref());
+            let mut command =
+                play(&replayer, &dir, &server.url, &server.token, wanted.have.as_deref().or(Some(EMBEDDED)));
             if let Some(story) = &wanted.story {
                 command.args(["--story", story]);
             }
@@ -82,14 +85,14 @@ pub fn run(wanted: Wanted, report: Option<&Path>) -> Result<()> {
 pub fn against_floors(dir: &Path) -> Result<(usize, Vec<String>)> {
     let server = apiserver::Running::start()?;
     let file = scratch_report();
-    let mut command = play(&replayer(dir)?, dir, &server.url, &server.token, None);
+    let mut command = play(&replayer(dir)?, dir, &server.url, &server.token, Some(EMBEDDED));
     command.arg("--report").arg(&file).stdout(std::process::Stdio::null());
     replayed(&mut command, &file)?;
     let passed = passed(&file)?;
     Ok((passed.values().sum(), floors::below(&Floors::read()?.exchanges, &passed)))
 }
 
-/// The replayer with what it must know; without a list of what the server plays, stories that need something are left out.
+/// The replayer with what it must know; without a list of what the server plays it takes its own.
 fn play(replayer: &Path, dir: &Path, server: &str, token: &str, have: Option<&str>) -> Command {
     let mut command = Command::new("python3");
     command.arg(replayer).args(["--server", server, "--token", token, "--jobs", JOBS]);
