@@ -2,13 +2,15 @@
 
 use std::fmt;
 
+use serde::{Deserialize, Serialize};
+
 use crate::quantity::Quantity;
 use crate::resource::{self, CPU};
 
 /// An amount of one resource in its base unit: thousandths for CPU, units for everything else.
 ///
 /// Arithmetic never wraps. The largest `i64` means "unlimited" and absorbs what is added to or taken from it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
 pub struct Amount(i64);
 
 impl Amount {

@@ -3,10 +3,12 @@
 //! No randomness: Kueue stretches some waits by up to a ten-thousandth, which is lost when the time is written down in
 //! whole seconds.
 
+use serde::{Deserialize, Serialize};
+
 use crate::duration::Duration;
 
 /// Waits that grow by a factor up to a limit.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Backoff {
     initial: Duration,
     factor: f64,

@@ -7,6 +7,7 @@ use std::fmt;
 
 mod settings;
 mod table;
+mod wire;
 
 pub use settings::{Error, Errors, parse_flag};
 pub use table::Gate;

@@ -10,6 +10,7 @@ use kueue_core::amount::Amount;
 use kueue_core::resource_list::ResourceList;
 use kueue_core::selector::LabelSelector;
 use kueue_core::time::Time;
+use serde::{Deserialize, Serialize};
 
 use crate::effect::Key;
 use crate::id::Name;
@@ -17,7 +18,7 @@ use crate::placement::{FlavorNodes, PodPlacement};
 use crate::status::Status;
 
 /// Something that became known.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub enum Change {
     /// A namespace exists with these labels.
     Namespace {
@@ -72,7 +73,7 @@ pub enum Change {
 }
 
 /// A ResourceFlavor.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct FlavorSpec {
     /// Its name.
     pub name: Name,
@@ -81,7 +82,7 @@ pub struct FlavorSpec {
 }
 
 /// A Cohort object.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct CohortSpec {
     /// Its name.
     pub name: Name,
@@ -90,13 +91,14 @@ pub struct CohortSpec {
     /// Quota of its own.
     pub groups: Vec<ResourceGroupSpec>,
     /// Its weight in fair sharing.
+    #[serde(with = "crate::journal::weight")]
     pub weight: f64,
     /// Different whenever anything in the object's spec is, as for a ClusterQueue.
     pub revision: u64,
 }
 
 /// Resources that are always given the same flavor.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct ResourceGroupSpec {
     /// The resources.
     pub resources: Vec<Name>,
@@ -105,7 +107,7 @@ pub struct ResourceGroupSpec {
 }
 
 /// Quota in one flavor.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct FlavorQuotaSpec {
     /// The flavor.
     pub flavor: Name,
@@ -114,7 +116,7 @@ pub struct FlavorQuotaSpec {
 }
 
 /// Quota of one resource in one flavor.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct QuotaSpec {
     /// The resource.
     pub resource: Name,
@@ -127,7 +129,7 @@ pub struct QuotaSpec {
 }
 
 /// In which order a ClusterQueue serves its workloads.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub enum QueueingStrategy {
     /// One that cannot start holds up those behind it.
     StrictFifo,
@@ -137,7 +139,7 @@ pub enum QueueingStrategy {
 }
 
 /// Whether a queue is halted.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub enum StopPolicy {
     /// It runs.
     #[default]
@@ -149,7 +151,7 @@ pub enum StopPolicy {
 }
 
 /// Which running workloads may have to go.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub enum PreemptionPolicy {
     /// None.
     #[default]
@@ -163,14 +165,14 @@ pub enum PreemptionPolicy {
 }
 
 /// Whether preemption in the cohort may go together with borrowing.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct BorrowWithinCohort {
     /// Only workloads up to this priority may be preempted then.
     pub max_priority: Option<i32>,
 }
 
 /// Whom the workloads of a ClusterQueue may preempt.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Preemption {
     /// In the same queue.
     pub within_queue: PreemptionPolicy,
@@ -181,7 +183,7 @@ pub struct Preemption {
 }
 
 /// What to do when a flavor is possible but not free of cost.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Fungibility {
     /// Try the next flavor rather than borrow.
     pub try_next_before_borrowing: bool,
@@ -198,7 +200,7 @@ impl Default for Fungibility {
 }
 
 /// An admission check of a ClusterQueue.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct QueueCheckSpec {
     /// The AdmissionCheck.
     pub name: Name,
@@ -207,14 +209,14 @@ pub struct QueueCheckSpec {
 }
 
 /// How a ClusterQueue lets jobs wait for several flavors at once.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct ConcurrentAdmission {
     /// The least preferred flavor that an admitted job may still move to; any when missing.
     pub last_acceptable_flavor: Option<Name>,
 }
 
 /// A ClusterQueue.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct QueueSpec {
     /// Its name.
     pub name: Name,
@@ -235,6 +237,7 @@ pub struct QueueSpec {
     /// Whether it is halted.
     pub stop: StopPolicy,
     /// Its weight in fair sharing.
+    #[serde(with = "crate::journal::weight")]
     pub weight: f64,
     /// Present where every job has variants.
     pub concurrent: Option<ConcurrentAdmission>,
@@ -245,7 +248,7 @@ pub struct QueueSpec {
 }
 
 /// A LocalQueue.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct LocalQueueSpec {
     /// Its namespace.
     pub namespace: Name,
@@ -256,13 +259,14 @@ pub struct LocalQueueSpec {
     /// Whether it is halted.
     pub stop: StopPolicy,
     /// Its weight among the LocalQueues of its ClusterQueue.
+    #[serde(with = "crate::journal::weight")]
     pub weight: f64,
     /// What it used, as its status says; believed once, when the engine begins to count.
     pub consumed: Option<ResourceList>,
 }
 
 /// An AdmissionCheck.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct CheckSpec {
     /// Its name.
     pub name: Name,
@@ -273,7 +277,7 @@ pub struct CheckSpec {
 }
 
 /// Who decides a check, as far as it matters to a queue.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub enum CheckController {
     /// Kueue's ProvisioningRequest controller.
     Provisioning,
@@ -285,7 +289,7 @@ pub enum CheckController {
 }
 
 /// The class that a priority came from.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum PriorityClass {
     /// A WorkloadPriorityClass; the priority follows it.
     Workload(Name),
@@ -294,7 +298,7 @@ pub enum PriorityClass {
 }
 
 /// One pod set of a workload.
-#[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Default, Serialize, Deserialize)]
 pub struct PodSetSpec {
     /// Its name.
     pub name: Name,
@@ -312,7 +316,7 @@ pub struct PodSetSpec {
 
 /// The part of a workload in concurrent admission, where a job waits for several flavors at once: its own workload is
 /// the parent, and one variant per flavor waits on its behalf.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct VariantSpec {
     /// It is marked as a parent, and never queued itself.
     pub is_parent: bool,
@@ -323,7 +327,7 @@ pub struct VariantSpec {
 }
 
 /// A Workload.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct WorkloadSpec {
     /// Its namespace.
     pub namespace: Name,

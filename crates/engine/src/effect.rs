@@ -8,11 +8,13 @@ use kueue_core::time::Time;
 
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
+
 use crate::id::Name;
 use crate::status::{Reason, Status};
 
 /// The name of a workload or of a LocalQueue.
-#[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+#[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 pub struct Key {
     /// Its namespace.
     pub namespace: Name,

@@ -12,6 +12,7 @@ mod effect;
 mod engine;
 mod id;
 mod invariants;
+mod journal;
 mod ledger;
 mod lifecycle;
 mod names;
@@ -37,6 +38,7 @@ pub use cycle::{CycleSummary, Recomputation};
 pub use effect::{Decision, Effect, Event, Key};
 pub use engine::{Engine, Scope};
 pub use id::Name;
+pub use journal::{Call, Journal, JournalError, Step};
 pub use ledger::{Ledger, Usage, entry_penalty, weighted_usage};
 pub use pending::PendingCount;
 pub use placement::{

@@ -2,10 +2,12 @@
 
 use std::collections::BTreeMap;
 
+use serde::{Deserialize, Serialize};
+
 use crate::id::Name;
 
 /// What a taint does to pods that do not tolerate it.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub enum TaintEffect {
     /// They are not placed.
     NoSchedule,
@@ -16,7 +18,7 @@ pub enum TaintEffect {
 }
 
 /// A taint of a flavor's nodes.
-#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub struct Taint {
     /// Its key.
     pub key: Name,
@@ -27,7 +29,7 @@ pub struct Taint {
 }
 
 /// How a toleration compares the value of a taint.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub enum TolerationOperator {
     /// Equal values.
     Equal,
@@ -40,7 +42,7 @@ pub enum TolerationOperator {
 }
 
 /// A taint that pods can live with.
-#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub struct Toleration {
     /// The key; any when empty.
     pub key: Name,
@@ -53,7 +55,7 @@ pub struct Toleration {
 }
 
 /// How a node label is compared.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub enum NodeOperator {
     /// One of the values.
     In,
@@ -70,7 +72,7 @@ pub enum NodeOperator {
 }
 
 /// One requirement on a node label.
-#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub struct NodeRequirement {
     /// The label.
     pub key: Name,
@@ -81,7 +83,7 @@ pub struct NodeRequirement {
 }
 
 /// Where the pods of a pod set may run.
-#[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Default, Serialize, Deserialize)]
 pub struct PodPlacement {
     /// Labels that a node must have.
     pub node_selector: BTreeMap<Name, Name>,
@@ -92,7 +94,7 @@ pub struct PodPlacement {
 }
 
 /// The nodes of a flavor.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct FlavorNodes {
     /// Labels that all of them have.
     pub labels: BTreeMap<Name, Name>,

@@ -5,9 +5,10 @@ use std::collections::BTreeMap;
 use kueue_core::backoff::Backoff;
 use kueue_core::duration::Duration;
 use kueue_core::gates::{Gate, Gates};
+use serde::{Deserialize, Serialize};
 
 /// Gates and configuration.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Settings {
     /// Feature gates.
     pub gates: Gates,
@@ -33,7 +34,7 @@ impl Settings {
 }
 
 /// How usage of LocalQueues is counted.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct AdmissionFairSharing {
     /// After that time usage counts half; nothing is remembered when it is zero.
     pub half_life: Duration,
@@ -44,7 +45,7 @@ pub struct AdmissionFairSharing {
 }
 
 /// What happens to jobs whose pods do not all run.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct PodsReady {
     /// How long they may take to start.
     pub timeout: Duration,
@@ -59,7 +60,7 @@ pub struct PodsReady {
 }
 
 /// Which time orders a workload that was evicted because its pods were not ready.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub enum RequeueOrder {
     /// The time of the eviction: it goes to the end.
     #[default]
@@ -69,7 +70,7 @@ pub enum RequeueOrder {
 }
 
 /// When parked workloads are looked at again after something changed, and the usage of LocalQueues is sampled.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub enum WakePolicy {
     /// Before the next cycle; usage when its time has come.
     #[default]
@@ -79,14 +80,14 @@ pub enum WakePolicy {
 }
 
 /// How shares are compared when room is made.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct FairSharing {
     /// Tried one after the other.
     pub strategies: Vec<FairStrategy>,
 }
 
 /// When a workload may be preempted for the sake of fairness.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum FairStrategy {
     /// The preemptor's share does not exceed what the victim's queue keeps.
     LessThanOrEqualToFinalShare,

@@ -12,6 +12,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use kueue_core::time::Time;
+use serde::{Deserialize, Serialize};
 
 use crate::id::Name;
 use crate::text;
@@ -22,7 +23,7 @@ pub(crate) use shared::SharedStatus;
 pub type Reason = Cow<'static, str>;
 
 /// The conditions of a Workload that take part in decisions.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 pub enum ConditionKind {
     /// Quota is held.
     QuotaReserved,
@@ -47,7 +48,7 @@ pub enum ConditionKind {
 }
 
 /// What a condition says.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum Verdict {
     /// It is so.
     True,
@@ -58,7 +59,7 @@ pub enum Verdict {
 }
 
 /// One condition.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Condition {
     /// Which one.
     pub kind: ConditionKind,
@@ -75,7 +76,7 @@ pub struct Condition {
 }
 
 /// The state of one admission check.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct CheckState {
     /// The AdmissionCheck.
     pub name: Name,
@@ -92,7 +93,7 @@ pub struct CheckState {
 }
 
 /// How far an admission check is.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum CheckProgress {
     /// No answer yet.
     Pending,
@@ -105,7 +106,7 @@ pub enum CheckProgress {
 }
 
 /// Quota that a workload holds.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Admission {
     /// The ClusterQueue.
     pub queue: Name,
@@ -114,7 +115,7 @@ pub struct Admission {
 }
 
 /// Quota that one pod set holds.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct PodSetAdmission {
     /// The pod set.
     pub name: Name,
@@ -127,7 +128,7 @@ pub struct PodSetAdmission {
 }
 
 /// What one pod set asks for.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct PodSetRequests {
     /// The pod set.
     pub name: Name,
@@ -136,7 +137,7 @@ pub struct PodSetRequests {
 }
 
 /// When and how often an evicted workload is queued again.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Requeue {
     /// Evictions so far that counted.
     pub count: Option<i32>,
@@ -145,7 +146,7 @@ pub struct Requeue {
 }
 
 /// How often a workload was evicted for one reason.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct EvictionCount {
     /// The reason.
     pub reason: Reason,
@@ -156,7 +157,7 @@ pub struct EvictionCount {
 }
 
 /// The state of a gate that keeps a workload from preempting others.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct PreemptionGate {
     /// Its name.
     pub name: Name,
@@ -167,7 +168,7 @@ pub struct PreemptionGate {
 }
 
 /// The status of a workload.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Status {
     /// In the order in which they were first set.
     pub conditions: Vec<Condition>,

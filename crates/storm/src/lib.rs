@@ -19,6 +19,7 @@ mod world;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
+use kueue_engine::Journal;
 pub use random::Random;
 
 use weather::Weather;
@@ -39,10 +40,17 @@ impl Storm {
         Self { weather, words }
     }
 
-    /// Plays the storm and the calm after it; says what did not hold.
+    /// Plays the storm and the calm after it, and then the same once more; says what did not hold.
     pub fn play(&self) -> Result<(), String> {
+        let mut world = World::new(&self.weather);
+        self.play_in(&mut world)?;
+        let journal = Journal::from_text(&world.journal.to_text()).map_err(|error| error.to_string())?;
+        let is_same = journal.replay() == world.outcomes;
+        if is_same { Ok(()) } else { Err("played again, the storm goes another way".to_owned()) }
+    }
+
+    fn play_in(&self, world: &mut World) -> Result<(), String> {
         caught(|| {
-            let mut world = World::new(&self.weather);
             for word in &self.words {
                 world.step(*word);
             }
@@ -50,21 +58,18 @@ impl Storm {
         })
     }
 
-    /// Everything that was done to the engine, one line each, up to where it failed.
+    /// Everything that was done to the engine, and what came of it, up to where it failed.
     pub fn tell(&self) -> String {
         let mut world = World::new(&self.weather);
-        let mut told = format!("{:?}\n", self.weather);
-        // A failing step leaves its line behind: the world writes before it acts.
-        let _ = caught(|| {
-            for word in &self.words {
-                world.step(*word);
+        let why = self.play_in(&mut world).err();
+        let mut told = Journal::line(&world.journal.settings);
+        for (index, step) in world.journal.steps.iter().enumerate() {
+            told.push_str(&Journal::line(step));
+            for effect in world.outcomes.get(index).into_iter().flatten() {
+                told.push_str(&format!("    {effect:?}\n"));
             }
-            world.calm_down();
-        });
-        for line in world.told() {
-            told.push_str(line);
-            told.push('\n');
         }
+        told.push_str(&why.unwrap_or_default());
         told
     }
 }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 use kueue_core::duration::Duration;
 use kueue_core::time::Time;
-use kueue_engine::{Change, CohortSpec, Effect, Engine, Key, Name, QueueSpec, WorkloadSpec};
+use kueue_engine::{Call, Change, CohortSpec, Effect, Engine, Journal, Key, Name, QueueSpec, Step, WorkloadSpec};
 
 use crate::model::Model;
 use crate::weather::Weather;
@@ -24,7 +24,10 @@ pub(crate) struct World {
     pub(crate) old_versions: VecDeque<WorkloadSpec>,
     /// Decided and not yet written.
     pub(crate) in_flight: VecDeque<Effect>,
-    told: Vec<String>,
+    /// What was done to the engine.
+    pub(crate) journal: Journal,
+    /// What came of each step of the journal.
+    pub(crate) outcomes: Vec<Vec<Effect>>,
 }
 
 impl World {
@@ -38,16 +41,22 @@ impl World {
             cohorts: BTreeMap::new(),
             old_versions: VecDeque::new(),
             in_flight: VecDeque::new(),
-            told: Vec::new(),
+            journal: Journal { settings: weather.settings.clone(), steps: Vec::new() },
+            outcomes: Vec::new(),
         }
     }
 
-    pub(crate) fn told(&self) -> &[String] {
-        &self.told
+    /// Does something to the engine, and writes it down before: a step that fails is the last one of the journal.
+    fn call(&mut self, call: Call) -> Vec<Effect> {
+        let step = Step { at: self.now, call };
+        self.journal.steps.push(step.clone());
+        let effects = self.engine.play(step);
+        self.outcomes.push(effects.clone());
+        self.engine.check_invariants();
+        effects
     }
 
     pub(crate) fn apply(&mut self, change: Change) {
-        self.told.push(format!("{} apply {change:?}", self.now));
         match &change {
             Change::Queue(spec) => drop(self.queues.insert(spec.name.clone(), (**spec).clone())),
             Change::QueueGone(name) => drop(self.queues.remove(name)),
@@ -55,8 +64,7 @@ impl World {
             Change::CohortGone(name) => drop(self.cohorts.remove(name)),
             _ => {}
         }
-        self.engine.apply(change, self.now);
-        self.engine.check_invariants();
+        self.call(Call::Apply(change));
     }
 
     /// Tells the engine what the API server has.
@@ -84,14 +92,12 @@ impl World {
     }
 
     pub(crate) fn settle(&mut self) -> usize {
-        self.told.push(format!("{} settle", self.now));
-        let effects = self.engine.settle(self.now);
+        let effects = self.call(Call::Settle);
         self.receive(effects)
     }
 
     pub(crate) fn cycle(&mut self) -> usize {
-        self.told.push(format!("{} cycle", self.now));
-        let effects = self.engine.cycle(self.now);
+        let effects = self.call(Call::Cycle);
         if !self.weather.has_nonsense {
             Model::new(&self.queues, &self.cohorts, &self.engine).check_reservations(&effects);
         }
@@ -99,9 +105,7 @@ impl World {
     }
 
     pub(crate) fn flush(&mut self) {
-        self.told.push(format!("{} flush", self.now));
-        self.engine.flush(self.now);
-        self.engine.check_invariants();
+        self.call(Call::Flush);
     }
 
     pub(crate) fn advance(&mut self, seconds: i64) {
@@ -109,14 +113,8 @@ impl World {
     }
 
     fn receive(&mut self, effects: Vec<Effect>) -> usize {
-        self.engine.check_invariants();
         let count = effects.iter().filter(|effect| !matches!(effect, Effect::Event(_))).count();
-        for effect in effects {
-            self.told.push(format!("    {effect:?}"));
-            if !matches!(effect, Effect::Event(_)) {
-                self.in_flight.push_back(effect);
-            }
-        }
+        self.in_flight.extend(effects.into_iter().filter(|effect| !matches!(effect, Effect::Event(_))));
         if self.weather.is_prompt {
             while self.write_next() {}
         }

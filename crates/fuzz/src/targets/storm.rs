@@ -7,11 +7,7 @@ use super::{Samples, Target};
 const NAME: &str = "engine-storm";
 
 pub(super) fn target() -> Target {
-    let explain = |input: &str| {
-        let small = storm(input).shrunk();
-        let why = small.play().err().unwrap_or_default();
-        format!("{}{why}", small.tell())
-    };
+    let explain = |input: &str| storm(input).shrunk().tell();
     Target { name: NAME, samples: Samples::Numbers, check: |input| storm(input).play(), explain: Some(explain) }
 }
 
