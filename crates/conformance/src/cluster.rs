@@ -11,10 +11,12 @@ use kueue_api::kueue::v1beta2::Workload;
 use kueue_api::limit_range::Summary;
 use kueue_core::resource::Formatter;
 use kueue_core::time::Time;
-use kueue_engine::{Change, Effect, Engine, Settings};
+use kueue_engine::{Change, Effect, Engine, FairSharing, Settings, WakePolicy};
 use kueue_translate::{MetricLabels, ResourceRules, Surroundings, status_from_engine};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
+
+use crate::corpus::{Case, Failure};
 
 /// An engine with the objects around it.
 pub(crate) struct Cluster {
@@ -40,6 +42,14 @@ impl Cluster {
             limits: BTreeMap::new(),
             formatter: Formatter::default(),
         }
+    }
+
+    /// As the gates and the time of a corpus case say; parked workloads sleep until they are told otherwise.
+    pub(crate) fn for_case(case: &Case, fair_sharing: Option<FairSharing>) -> Result<Self, Failure> {
+        let settings =
+            Settings { gates: case.gates()?, fair_sharing, wake: WakePolicy::Batched, ..Settings::default() };
+        let now = case.base_time.parse().map_err(|_| Failure("the base time is not a time".to_owned()))?;
+        Ok(Self::new(settings, ResourceRules::default(), now))
     }
 
     /// Tells the engine about objects of any kind, one or a list of them.

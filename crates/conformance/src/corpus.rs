@@ -191,6 +191,12 @@ pub fn gate(name: &str) -> Result<Gate, Failure> {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Failure(pub String);
 
+impl From<anyhow::Error> for Failure {
+    fn from(error: anyhow::Error) -> Self {
+        Self(format!("{error:#}"))
+    }
+}
+
 /// The two roots that `$ref` and `$sameAs` point into.
 struct References<'a> {
     scope: &'a Map<String, Value>,

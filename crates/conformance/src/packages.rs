@@ -11,6 +11,7 @@ mod pkg_features;
 mod pkg_podset;
 mod pkg_resources;
 mod pkg_scheduler;
+mod pkg_scheduler_preemption;
 mod pkg_util_csv;
 mod pkg_util_equality;
 mod pkg_util_limitrange;
@@ -47,6 +48,9 @@ pub const PACKAGES: &[(&str, Runners)] = &[
     ("pkg-podset", pkg_podset::RUNNERS),
     ("pkg-resources", pkg_resources::RUNNERS),
     ("pkg-scheduler", pkg_scheduler::RUNNERS),
+    ("pkg-scheduler-preemption", pkg_scheduler_preemption::RUNNERS),
+    ("pkg-scheduler-preemption-common", pkg_scheduler_preemption::COMMON),
+    ("pkg-scheduler-preemption-fairsharing", pkg_scheduler_preemption::FAIR_SHARING),
     ("pkg-util-csv", pkg_util_csv::RUNNERS),
     ("pkg-util-equality", pkg_util_equality::RUNNERS),
     ("pkg-util-limitrange", pkg_util_limitrange::RUNNERS),

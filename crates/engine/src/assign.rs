@@ -9,6 +9,7 @@ mod flavor;
 use kueue_core::amount::Amount;
 use kueue_core::gates::Gate;
 
+use crate::ask::{FlavorView, PodSetAssignmentView, WantedFlavor, WantedPodSet};
 use crate::engine::Engine;
 use crate::id::{FlavorId, Name, NodeId, PoolId, QueueId, ResourceId, WorkloadId};
 use crate::names::Names;
@@ -22,17 +23,21 @@ pub(crate) use attempt::{Attempt, Obstacle};
 
 /// What has to happen before a flavor can be used; later is better.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub(crate) enum Mode {
+pub enum Mode {
+    /// Something else must change.
     NoFit,
+    /// Room must be made.
     Preempt,
     /// It fits once the victims of others have left.
     DeferredFit,
+    /// Nothing.
     Fit,
 }
 
 /// The same, seen closer; later is better.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub(crate) enum Outlook {
+pub enum Outlook {
+    /// Preemption is not the question, or not allowed.
     NoFit,
     /// Preemption would be allowed, but there is nobody to preempt.
     NoCandidates,
@@ -40,7 +45,26 @@ pub(crate) enum Outlook {
     Preempt,
     /// With victims in queues that borrow.
     Reclaim,
+    /// Nobody has to go.
     Fit,
+}
+
+/// Who says what preemption could do for a flavor.
+#[derive(Clone, Copy)]
+pub enum Oracle<'a> {
+    /// A search for victims.
+    Search,
+    /// Somebody who is asked by flavor and resource, and tells how far quota is borrowed from afterwards as well.
+    Told(&'a dyn Fn(&str, &str) -> (Outlook, u32)),
+}
+
+impl std::fmt::Debug for Oracle<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::Search => "Search",
+            Self::Told(_) => "Told",
+        })
+    }
 }
 
 impl Outlook {
@@ -100,6 +124,7 @@ pub(crate) struct Plan<'a> {
     pub(crate) pins: Option<&'a [Vec<(ResourceId, FlavorId)>]>,
     /// The slice whose place the workload takes: only what it needs beyond that one counts.
     pub(crate) replaced: Option<&'a Replaced>,
+    pub(crate) oracle: Oracle<'a>,
 }
 
 impl Engine {
@@ -194,6 +219,24 @@ impl Engine {
 }
 
 impl PodSetAssignment {
+    /// As it is shown to whoever asks.
+    pub(crate) fn view(&self, name: &Name, names: &Names) -> PodSetAssignmentView {
+        let flavor = |(resource, choice): &(ResourceId, Choice)| FlavorView {
+            resource: names.resource(*resource).clone(),
+            flavor: names.flavor(choice.flavor).clone(),
+            mode: choice.mode,
+            tried: choice.tried,
+        };
+        PodSetAssignmentView {
+            name: name.clone(),
+            count: self.count,
+            requests: self.requests.iter().map(|(id, sum)| (names.resource(*id).clone(), *sum)).collect(),
+            flavors: self.flavors.iter().map(flavor).collect(),
+            reasons: sentences(&self.refusals, names),
+            attempts: self.attempts.iter().map(|attempt| attempt.view(names)).collect(),
+        }
+    }
+
     fn mode(&self) -> Mode {
         if self.refusals.is_empty() {
             Mode::Fit
@@ -204,6 +247,30 @@ impl PodSetAssignment {
 }
 
 impl Assignment {
+    /// What is assigned when somebody else chose the flavors.
+    pub(crate) fn given(wanted: &[WantedPodSet], names: &mut Names) -> Self {
+        let mut choice = |wanted: &WantedFlavor| {
+            let mode = if wanted.needs_room { Mode::Preempt } else { Mode::Fit };
+            let flavor = names.flavor_id(&wanted.flavor);
+            (names.resource_id(&wanted.resource), Choice { flavor, mode, borrow: 0, tried: -1 })
+        };
+        let pod_sets = wanted.iter().map(|pod_set| PodSetAssignment {
+            count: pod_set.count,
+            requests: Vec::new(),
+            flavors: pod_set.flavors.iter().map(&mut choice).collect(),
+            refusals: Vec::new(),
+            attempts: Vec::new(),
+        });
+        Self {
+            pod_sets: pod_sets.collect(),
+            borrowing: 0,
+            usage: Vec::new(),
+            mode: Mode::Preempt,
+            obstacle: None,
+            progress: Progress { tried: Vec::new(), generation: 0, cycle: 0 },
+        }
+    }
+
     fn add(&mut self, pod_set: PodSetAssignment, name: &Name, replaced: Option<&Replaced>, names: &mut Names) {
         let mut tried = Vec::with_capacity(pod_set.flavors.len());
         for (resource, choice) in &pod_set.flavors {
@@ -236,9 +303,7 @@ impl Assignment {
             if !message.is_empty() {
                 message.push_str("; ");
             }
-            let mut reasons: Vec<String> = pod_set.refusals.iter().map(|refusal| refusal.render(names)).collect();
-            reasons.sort();
-            message.push_str(&text::no_flavors(name, &reasons));
+            message.push_str(&text::no_flavors(name, &sentences(&pod_set.refusals, names)));
         }
         message
     }
@@ -293,6 +358,12 @@ impl Progress {
     pub(crate) fn has_more(&self) -> bool {
         self.tried.iter().flatten().any(|(_, index)| *index != -1)
     }
+}
+
+fn sentences(refusals: &[Refusal], names: &Names) -> Vec<String> {
+    let mut sentences: Vec<String> = refusals.iter().map(|refusal| refusal.render(names)).collect();
+    sentences.sort();
+    sentences
 }
 
 fn add_usage(usage: &mut Vec<(PoolId, Amount)>, pool: PoolId, amount: Amount) {

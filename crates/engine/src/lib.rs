@@ -4,6 +4,7 @@
 //! and configuration are arguments. The same changes at the same times give the same effects, bit for bit.
 
 mod apply;
+mod ask;
 mod assign;
 mod change;
 mod class;
@@ -33,6 +34,11 @@ mod variant;
 mod view;
 mod workload;
 
+pub use ask::{
+    AssignmentView, AttemptView, FairStep, FlavorView, PodSetAssignmentView, Priority, Victim, WantedFlavor,
+    WantedPodSet,
+};
+pub use assign::{Mode, Oracle, Outlook};
 pub use change::*;
 pub use cycle::{CycleSummary, Recomputation};
 pub use effect::{Decision, Effect, Event, Key};
@@ -51,4 +57,5 @@ pub use status::{
     Admission, CheckProgress, CheckState, Condition, ConditionKind, EvictionCount, PodSetAdmission, PodSetRequests,
     PreemptionGate, Reason, Requeue, Status, Verdict,
 };
+pub use text::preempted_message;
 pub use view::{PendingView, Position};

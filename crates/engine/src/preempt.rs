@@ -50,6 +50,17 @@ impl Engine {
         self.targets(&demand)
     }
 
+    pub(crate) fn is_allowed_to_preempt(
+        &self,
+        preemptor: WorkloadId,
+        other: WorkloadId,
+        policy: PreemptionPolicy,
+    ) -> bool {
+        let other = &self.workloads[other];
+        let standing = Standing::of(&self.workloads[preemptor], &self.settings);
+        standing.may_preempt(other.priority, policy, || other.order_time(&self.settings))
+    }
+
     fn targets(&mut self, demand: &Demand) -> Vec<Target> {
         if self.settings.fair_sharing.is_some() { self.fair_targets(demand) } else { self.classical_targets(demand) }
     }
@@ -143,7 +154,7 @@ struct Judge<'a> {
 impl Judge<'_> {
     fn judge(&self, rank: &Rank) -> Eligibility {
         let workload = &self.workloads[rank.id];
-        match self.standing.may_preempt(rank, self.policy, workload, self.settings) {
+        match self.standing.judge(rank, self.policy, workload, self.settings) {
             Eligibility::Yes if self.departed.contains(&rank.id) || !uses_any(workload, self.pools) => Eligibility::No,
             verdict => verdict,
         }
@@ -162,20 +173,37 @@ impl Standing {
         Self { priority: workload.priority, since: workload.order_time(settings) }
     }
 
-    fn may_preempt(self, rank: &Rank, policy: PreemptionPolicy, other: &Workload, settings: &Settings) -> Eligibility {
-        let is_lower = rank.priority < self.priority;
+    /// Whether a policy allows to preempt a workload of that priority and time.
+    fn may_preempt(self, priority: i64, policy: PreemptionPolicy, since: impl FnOnce() -> OrderTime) -> bool {
         match policy {
-            PreemptionPolicy::Never => Eligibility::NoneAfter,
-            PreemptionPolicy::Any => Eligibility::Yes,
-            _ if is_lower => Eligibility::Yes,
-            PreemptionPolicy::LowerOrNewerEqualPriority if rank.priority == self.priority => {
-                if self.since < other.order_time(settings) { Eligibility::Yes } else { Eligibility::No }
+            PreemptionPolicy::Never => false,
+            PreemptionPolicy::Any => true,
+            PreemptionPolicy::LowerPriority => priority < self.priority,
+            PreemptionPolicy::LowerOrNewerEqualPriority => {
+                priority < self.priority || (priority == self.priority && self.since < since())
             }
-            // Ranks grow with priority once those that leave anyway are past.
-            _ if rank.is_staying => Eligibility::NoneAfter,
-            _ => Eligibility::No,
         }
     }
+
+    /// The same for a candidate, and whether looking further is of use.
+    fn judge(self, rank: &Rank, policy: PreemptionPolicy, other: &Workload, settings: &Settings) -> Eligibility {
+        if self.may_preempt(rank.priority, policy, || other.order_time(settings)) {
+            return Eligibility::Yes;
+        }
+        // Ranks grow with priority once those that leave anyway are past.
+        let is_protected = rank.is_staying && rank.priority > self.priority;
+        let is_for_lower_only = policy == PreemptionPolicy::LowerPriority && rank.is_staying;
+        if policy == PreemptionPolicy::Never || is_protected || is_for_lower_only {
+            Eligibility::NoneAfter
+        } else {
+            Eligibility::No
+        }
+    }
+}
+
+/// Those that leave anyway go first, then those of other queues, and in each the order of its queue.
+pub(crate) fn departure(rank: &Rank, is_own: bool) -> (bool, bool, &Rank) {
+    (rank.is_staying, is_own, rank)
 }
 
 /// Whether preempting the workload could help.

@@ -86,6 +86,12 @@ pub struct FairSharing {
     pub strategies: Vec<FairStrategy>,
 }
 
+impl Default for FairSharing {
+    fn default() -> Self {
+        Self { strategies: vec![FairStrategy::LessThanOrEqualToFinalShare, FairStrategy::LessThanInitialShare] }
+    }
+}
+
 /// When a workload may be preempted for the sake of fairness.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum FairStrategy {

@@ -239,25 +239,26 @@ pub(crate) struct PreemptionParty<'a> {
     pub(crate) base_priority: i32,
 }
 
-pub(crate) fn preempted(
-    preemptor: &PreemptionParty<'_>,
+/// What the condition of a preempted workload says.
+pub fn preempted_message(
+    preemptor_uid: &str,
     job_uid: &str,
-    victim: &PreemptionParty<'_>,
     reason: &str,
+    preemptor_path: &str,
+    victim_path: &str,
 ) -> String {
     let why = match reason {
         IN_CLUSTER_QUEUE => "prioritization in the ClusterQueue",
         IN_COHORT_RECLAMATION => "reclamation within the cohort",
         IN_COHORT_FAIR_SHARING => "Fair Sharing within the cohort",
         IN_COHORT_RECLAIM_WHILE_BORROWING => "reclamation within the cohort while borrowing",
-        _ => "UNKNOWN",
+        _ => "",
     };
+    let [uid, job_uid, why, preemptor_path, victim_path] =
+        [preemptor_uid, job_uid, why, preemptor_path, victim_path].map(or_unknown);
     format!(
-        "Preempted to accommodate a workload (UID: {}, JobUID: {}) due to {why}; preemptor path: {}; preemptee path: {}",
-        or_unknown(preemptor.uid),
-        or_unknown(job_uid),
-        preemptor.path,
-        victim.path
+        "Preempted to accommodate a workload (UID: {uid}, JobUID: {job_uid}) due to {why}; \
+         preemptor path: {preemptor_path}; preemptee path: {victim_path}"
     )
 }
 

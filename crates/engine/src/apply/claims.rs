@@ -33,16 +33,7 @@ impl Engine {
             return;
         };
         let usage = self.usage_of_admission(id);
-        let workload = &self.workloads[id];
-        let reserved = workload.status.condition(ConditionKind::QuotaReserved).map(|reserved| reserved.since);
-        let rank = Rank {
-            is_staying: !workload.status.is_evicted(),
-            priority: workload.priority,
-            reserved: Reverse(reserved.unwrap_or_default()),
-            uid: workload.uid.clone(),
-            id,
-            local_queue: workload.local_queue,
-        };
+        let rank = self.rank_of(id);
         let node = self.queues[queue].node;
         let mut is_exact = true;
         for (pool, amount) in &usage {
@@ -57,6 +48,20 @@ impl Engine {
         self.workloads[id].claim = Some(Box::new(Claim { queue, usage, rank, admitted_through }));
         if !is_exact {
             self.recount(queue);
+        }
+    }
+
+    /// When the workload would go, among those of its queue.
+    pub(crate) fn rank_of(&self, id: WorkloadId) -> Rank {
+        let workload = &self.workloads[id];
+        let reserved = workload.status.condition(ConditionKind::QuotaReserved).map(|reserved| reserved.since);
+        Rank {
+            is_staying: !workload.status.is_evicted(),
+            priority: workload.priority,
+            reserved: Reverse(reserved.unwrap_or_default()),
+            uid: workload.uid.clone(),
+            id,
+            local_queue: workload.local_queue,
         }
     }
 

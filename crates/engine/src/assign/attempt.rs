@@ -1,6 +1,7 @@
 //! What came of trying one flavor, kept to explain the outcome.
 
-use super::{Assignment, Mode, Outlook, PodSetAssignment};
+use super::{Assignment, Mode, Outlook, PodSetAssignment, sentences};
+use crate::ask::AttemptView;
 use crate::id::{FlavorId, ResourceId};
 use crate::names::Names;
 use crate::queue::Rules;
@@ -52,6 +53,18 @@ impl Attempt {
         }
     }
 
+    /// As it is shown to whoever asks.
+    pub(super) fn view(&self, names: &Names) -> AttemptView {
+        AttemptView {
+            flavor: names.flavor(self.flavor).clone(),
+            mode: self.mode,
+            preemption: self.outlook,
+            borrow: self.borrow,
+            reasons: sentences(&self.refusals, names),
+            obstacle: (self.obstacle != Obstacle::None).then(|| self.obstacle.reason()),
+        }
+    }
+
     /// As the event about a reservation shows it; nothing to say about a plain fit.
     pub(super) fn render(&self, names: &Names) -> Option<String> {
         if self.mode == Mode::Fit && self.borrow == 0 {
@@ -70,9 +83,7 @@ impl Attempt {
         if self.borrow > 0 {
             text.push_str(&format!(";borrow={}", self.borrow));
         }
-        let mut reasons: Vec<String> = self.refusals.iter().map(|refusal| refusal.render(names)).collect();
-        reasons.sort();
-        for reason in reasons {
+        for reason in sentences(&self.refusals, names) {
             text.push(';');
             text.push_str(&reason);
         }

@@ -3,7 +3,7 @@
 use kueue_core::amount::Amount;
 use kueue_core::gates::Gate;
 
-use super::{Attempt, Choice, Obstacle, Outlook, Plan};
+use super::{Attempt, Choice, Obstacle, Oracle, Outlook, Plan};
 use crate::change::{Fungibility, PreemptionPolicy};
 use crate::engine::Engine;
 use crate::id::{FlavorId, Name, PoolId, ResourceId};
@@ -183,7 +183,13 @@ impl Engine {
             let grade = Grade { outlook: Outlook::NoFit, borrow: lowest.height };
             return QuotaAnswer { grade, refusal, obstacle: Obstacle::WaitingForQuota };
         }
-        let (outlook, borrow) = self.foresee_preemption(plan, pool, needed);
+        let (outlook, borrow) = match plan.oracle {
+            Oracle::Search => self.foresee_preemption(plan, pool, needed),
+            Oracle::Told(answer) => {
+                let (flavor, resource) = self.names.pool(pool);
+                answer(flavor, resource)
+            }
+        };
         QuotaAnswer { grade: Grade { outlook, borrow }, refusal, obstacle: Obstacle::None }
     }
 

@@ -177,11 +177,9 @@ impl Engine {
 
     fn preempt_one(&mut self, entry: &Entry, target: Target, touched: &mut Touched, now: Time) {
         self.touch(target.workload, touched);
+        let message = self.preemption_message(entry.workload, entry.node, target);
         let preemptor = self.party(entry.workload, entry.node);
-        let victim_node = self.workloads[target.workload].claim.as_ref().map(|claim| self.queues[claim.queue].node);
-        let victim = self.party(target.workload, victim_node.unwrap_or(entry.node));
-        let job_uid = self.workloads[entry.workload].job_uid.clone().unwrap_or_default();
-        let message = text::preempted(&preemptor, &job_uid, &victim, target.reason);
+        let victim = self.party(target.workload, self.victim_node(target).unwrap_or(entry.node));
         let preempted_event = format!("{message}{}", text::priorities(&preemptor, &victim));
         let preemptor_event = text::preempted_workload(&preemptor, &victim);
         let preemptor_key = self.workloads[entry.workload].key.clone();
@@ -219,6 +217,18 @@ impl Engine {
             self.emit_status(sibling, Decision::Evicted(Reason::Borrowed(eviction.reason)));
         }
         self.emit_event(sibling, false, eviction.event_reason(), eviction.message.to_string());
+    }
+
+    fn victim_node(&self, target: Target) -> Option<NodeId> {
+        self.workloads[target.workload].claim.as_ref().map(|claim| self.queues[claim.queue].node)
+    }
+
+    /// Why the target has to go, as it will say.
+    pub(crate) fn preemption_message(&self, preemptor: WorkloadId, node: NodeId, target: Target) -> String {
+        let job_uid = self.workloads[preemptor].job_uid.as_deref().unwrap_or_default();
+        let victim = self.party(target.workload, self.victim_node(target).unwrap_or(node));
+        let preemptor = self.party(preemptor, node);
+        text::preempted_message(preemptor.uid, job_uid, target.reason, &preemptor.path, &victim.path)
     }
 
     fn party(&self, id: WorkloadId, node: NodeId) -> PreemptionParty<'_> {

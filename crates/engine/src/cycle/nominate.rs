@@ -4,7 +4,7 @@ use kueue_core::gates::Gate;
 
 use super::Head;
 use super::entry::{Entry, Outcome, Proposal, Refused, RequeueReason};
-use crate::assign::{Assignment, Mode, Plan};
+use crate::assign::{Assignment, Mode, Oracle, Plan};
 use crate::engine::Engine;
 use crate::id::{FlavorId, QueueId, ResourceId, WorkloadId};
 use crate::preempt::Target;
@@ -70,6 +70,7 @@ impl Engine {
             progress: progress.as_deref(),
             pins,
             replaced: replaced.as_ref(),
+            oracle: Oracle::Search,
         };
         let replaces = replaced.as_ref().map(|replaced| replaced.workload);
         let totals = self.workloads[id].totals(self.settings.gates);

@@ -5,7 +5,8 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use kueue_core::gates::Gate;
 
-use super::{Demand, Judge, Queues, Standing, Target, Workloads, fill_back, fits, remove_claim};
+use super::{Demand, Judge, Queues, Standing, Target, Workloads, departure, fill_back, fits, remove_claim};
+use crate::ask::FairStep;
 use crate::change::PreemptionPolicy;
 use crate::engine::Engine;
 use crate::id::{NodeId, QueueId, WorkloadId};
@@ -68,6 +69,37 @@ impl Engine {
         }
         quotas.close_mark(mark);
         targets
+    }
+}
+
+impl Engine {
+    /// Whose turn it is, again and again, while an answer says what is done with that queue.
+    pub(crate) fn fair_turns(
+        &self,
+        preemptor: QueueId,
+        from: &[QueueId],
+        mut step: impl FnMut(usize) -> FairStep,
+    ) -> Vec<QueueId> {
+        let Self { quotas, queues, workloads, settings, names, departed, .. } = self;
+        let node = queues[preemptor].node;
+        let candidates: BTreeMap<NodeId, VecDeque<WorkloadId>> = from
+            .iter()
+            .map(|queue| (queues[*queue].node, queues[*queue].reserving.iter().map(|rank| rank.id).collect()))
+            .collect();
+        let somebody = candidates.values().flatten().next().copied();
+        let Some(somebody) = somebody else { return Vec::new() };
+        let demand = Demand { preemptor: somebody, queue: preemptor, node, requests: Vec::new(), pools: Vec::new() };
+        let field = Field { queues, workloads, settings, names, demand: &demand, departed };
+        let mut round = Round::new(quotas, node, candidates);
+        let mut turns = Vec::new();
+        while let Some(turn) = round.next(&field, quotas) {
+            match step(turns.len()) {
+                FairStep::PassOver => drop(round.pop(turn)),
+                FairStep::LeaveAlone => drop(round.pruned.insert(turn)),
+            }
+            turns.push(quotas.node(turn).queue.expect("turns are taken by ClusterQueues"));
+        }
+        turns
     }
 }
 
@@ -190,6 +222,15 @@ impl Field<'_> {
         is_fitting
     }
 
+    /// Who of two queues' first candidates would go first.
+    fn goes_before(&self, a: WorkloadId, b: WorkloadId) -> bool {
+        let key = |id: WorkloadId| {
+            let claim = self.workloads[id].claim.as_ref().expect("candidates hold quota");
+            departure(&claim.rank, claim.queue == self.demand.queue)
+        };
+        key(a) < key(b)
+    }
+
     fn share(&self, quotas: &Quotas, node: NodeId) -> Share {
         quotas.share(node, |pool| self.names.resource_of(pool))
     }
@@ -200,16 +241,6 @@ impl Field<'_> {
         let share = self.share(quotas, node);
         quotas.close_mark(mark);
         share
-    }
-
-    /// Who of two queues' first candidates would go first.
-    fn goes_before(&self, a: WorkloadId, b: WorkloadId) -> bool {
-        let key = |id: WorkloadId| {
-            let claim = self.workloads[id].claim.as_ref().expect("candidates hold quota");
-            let is_own = claim.queue == self.demand.queue;
-            (claim.rank.is_staying, is_own, claim.rank.priority, claim.rank.reserved, claim.rank.uid.clone())
-        };
-        key(a) < key(b)
     }
 }
 

@@ -5,11 +5,10 @@ use std::collections::BTreeMap;
 use kueue_api::kueue::v1beta2::Workload;
 use kueue_core::gates::Gate;
 use kueue_core::time::Time;
-use kueue_engine::{Effect, FairSharing, FairStrategy, Key, Settings, WakePolicy};
-use kueue_translate::ResourceRules;
+use kueue_engine::{Effect, FairSharing, Key};
 use serde_json::{Map, Value, json};
 
-use crate::cluster::Cluster;
+use crate::cluster::{Cluster, read};
 use crate::compare::{Rules, equal};
 use crate::corpus::{Case, Failure};
 
@@ -18,9 +17,9 @@ pub(super) fn schedule(case: &Case) -> Result<(), Failure> {
     if !writes_as_we_do(case)? {
         return Ok(());
     }
-    let mut cluster = cluster(case)?;
+    let mut cluster = Cluster::for_case(case, fair_sharing(case))?;
     for objects in [case.scope("resourceFlavors"), &case.cluster, case.raw("cohorts")] {
-        cluster.add(objects).map_err(failure)?;
+        cluster.add(objects)?;
     }
     let effects = cluster.engine.cycle(cluster.now);
     if case.has("admissionError") {
@@ -47,17 +46,8 @@ pub(super) fn writes_as_we_do(case: &Case) -> Result<bool, Failure> {
     Ok(case.gates()?.enabled(Gate::WorkloadRequestUseMergePatch))
 }
 
-pub(super) fn cluster(case: &Case) -> Result<Cluster, Failure> {
-    let fair_sharing = (case.raw("enableFairSharing") == true).then(|| FairSharing {
-        strategies: vec![FairStrategy::LessThanOrEqualToFinalShare, FairStrategy::LessThanInitialShare],
-    });
-    let settings = Settings { gates: case.gates()?, fair_sharing, wake: WakePolicy::Batched, ..Settings::default() };
-    let now: Time = case.base_time.parse().map_err(|_| Failure("the base time is not a time".to_owned()))?;
-    Ok(Cluster::new(settings, ResourceRules::default(), now))
-}
-
-pub(super) fn failure(error: impl std::fmt::Display) -> Failure {
-    Failure(format!("{error:#}"))
+pub(super) fn fair_sharing(case: &Case) -> Option<FairSharing> {
+    (case.raw("enableFairSharing") == true).then(FairSharing::default)
 }
 
 fn wanted_workloads(case: &Case) -> &Value {
@@ -71,7 +61,7 @@ fn wanted_workloads(case: &Case) -> &Value {
 pub(super) fn same_workloads(expected: &Value, cluster: &Cluster) -> Result<(), Failure> {
     let mut wanted = Vec::new();
     for object in expected.as_array().into_iter().flatten() {
-        wanted.push(crate::cluster::read::<Workload>(object).map_err(failure)?);
+        wanted.push(read::<Workload>(object)?);
     }
     wanted.sort_by(|a, b| (&a.metadata.namespace, &a.metadata.name).cmp(&(&b.metadata.namespace, &b.metadata.name)));
     let rules = Rules::equate_empty().ignoring(&["resourceVersion", "creationTimestamp"]);

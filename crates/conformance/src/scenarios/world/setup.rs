@@ -94,16 +94,13 @@ fn settings(setup: &Value) -> Result<Settings> {
     }
     let fair_sharing = setup["config"].get("fairSharing").map(|fair| {
         let named = fair["preemptionStrategies"].as_array().into_iter().flatten().filter_map(Value::as_str);
-        let mut strategies: Vec<FairStrategy> = named
+        let strategies: Vec<FairStrategy> = named
             .map(|name| match name {
                 "LessThanInitialShare" => FairStrategy::LessThanInitialShare,
                 _ => FairStrategy::LessThanOrEqualToFinalShare,
             })
             .collect();
-        if strategies.is_empty() {
-            strategies = vec![FairStrategy::LessThanOrEqualToFinalShare, FairStrategy::LessThanInitialShare];
-        }
-        FairSharing { strategies }
+        if strategies.is_empty() { FairSharing::default() } else { FairSharing { strategies } }
     });
     let by_usage = setup["config"].get("admissionFairSharing").map(read).transpose()?;
     let ignores_undeclared = setup["config"]["resources"]["quotaCheckStrategy"] == "IgnoreUndeclared";

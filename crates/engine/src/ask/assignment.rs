@@ -1,0 +1,111 @@
+//! Which flavors a workload would get, and what spoke against the others.
+
+use kueue_core::amount::Amount;
+
+use crate::assign::{Assignment, Mode, Oracle, Outlook, Plan};
+use crate::effect::Key;
+use crate::engine::Engine;
+use crate::id::{Name, PoolId, QueueId, WorkloadId};
+
+/// What a workload would get.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct AssignmentView {
+    /// The worst of its pod sets.
+    pub mode: Mode,
+    /// How far up the tree quota would be borrowed from; 0 when it would not.
+    pub borrowing: u32,
+    /// In the order of the workload's pod sets, up to the first that can have nothing.
+    pub pod_sets: Vec<PodSetAssignmentView>,
+    /// What it would use: flavor, resource, amount.
+    pub usage: Vec<(Name, Name, Amount)>,
+    /// Why nothing fits, in one word.
+    pub obstacle: Option<&'static str>,
+}
+
+/// What a pod set would get.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct PodSetAssignmentView {
+    /// The pod set.
+    pub name: Name,
+    /// How many pods.
+    pub count: i32,
+    /// What they need together.
+    pub requests: Vec<(Name, i64)>,
+    /// By resource name.
+    pub flavors: Vec<FlavorView>,
+    /// What speaks against a start right now, sorted.
+    pub reasons: Vec<String>,
+    /// Every flavor that was looked at, by name.
+    pub attempts: Vec<AttemptView>,
+}
+
+/// The flavor of one resource.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct FlavorView {
+    /// The resource.
+    pub resource: Name,
+    /// The flavor.
+    pub flavor: Name,
+    /// What has to happen first.
+    pub mode: Mode,
+    /// Where the scan of flavors stopped; -1 when it reached the end.
+    pub tried: i32,
+}
+
+/// One flavor that was looked at.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct AttemptView {
+    /// The flavor.
+    pub flavor: Name,
+    /// What would have to happen first.
+    pub mode: Mode,
+    /// What preemption could do, where it is the question.
+    pub preemption: Option<Outlook>,
+    /// How far up the tree quota would be borrowed from.
+    pub borrow: u32,
+    /// What spoke against it, sorted.
+    pub reasons: Vec<String>,
+    /// The same in one word, where nothing fits.
+    pub obstacle: Option<&'static str>,
+}
+
+impl Engine {
+    /// Which flavors a workload would get in a ClusterQueue if all its pods started and nobody else was looked at.
+    pub fn would_assign(&mut self, workload: &Key, queue: &str, oracle: Oracle<'_>) -> Option<AssignmentView> {
+        let (id, queue) = self.find(workload, queue)?;
+        let rules = self.queues[queue].rules.clone();
+        let replaced = self.replaced_slice(id, queue);
+        let plan = Plan {
+            workload: id,
+            queue,
+            node: self.queues[queue].node,
+            rules: &rules,
+            progress: None,
+            pins: None,
+            replaced: replaced.as_ref(),
+            oracle,
+        };
+        let totals = self.workloads[id].totals(self.settings.gates);
+        let assignment = self.assign(&plan, &totals);
+        Some(self.assignment_view(id, &assignment))
+    }
+
+    pub(super) fn find(&self, workload: &Key, queue: &str) -> Option<(WorkloadId, QueueId)> {
+        Some((*self.workload_ids.get(workload)?, *self.queue_ids.get(queue)?))
+    }
+
+    fn assignment_view(&self, id: WorkloadId, assignment: &Assignment) -> AssignmentView {
+        let named = |(pool, amount): &(PoolId, Amount)| {
+            let (flavor, resource) = self.names.pool(*pool);
+            (flavor.clone(), resource.clone(), *amount)
+        };
+        let names = self.workloads[id].pod_sets.iter().map(|pod_set| &pod_set.spec.name);
+        AssignmentView {
+            mode: assignment.mode,
+            borrowing: assignment.borrowing,
+            pod_sets: assignment.pod_sets.iter().zip(names).map(|(set, name)| set.view(name, &self.names)).collect(),
+            usage: assignment.usage.iter().map(named).collect(),
+            obstacle: assignment.obstacle,
+        }
+    }
+}
