@@ -1,5 +1,6 @@
 //! The engine in small stories: what is there, what happens, and the events that users see.
 
+mod ask;
 mod lifecycle;
 mod slices;
 mod story;

@@ -39,6 +39,7 @@ impl Engine {
         for (pool, amount) in &usage {
             is_exact &= self.quotas.add_usage(node, *pool, *amount);
         }
+        let workload = &self.workloads[id];
         let admitted_through = workload.status.is_true(ConditionKind::Admitted).then_some(workload.local_queue);
         let queue_state = &mut self.queues[queue];
         queue_state.reserving.insert(rank.clone());

@@ -5,7 +5,7 @@
 //! cohort NAME [parent=P]
 //! job NAME [queue=a] cpu=N [prio=N] [count=N] [min=N] [replaces=JOB] [closed=GATE] [gated=BY] [most=S] [of=JOB] [only=FLAVOR,…]
 //! scale JOB count=N | delete JOB
-//! cycle | flush | advance S | finish JOB | stopped JOB | asks JOB | fair (first line); more in `life`
+//! cycle | flush | advance S | finish JOB | stopped JOB | asks JOB | would JOB | fair (first line); more in `life`
 //! ```
 
 mod life;
@@ -99,6 +99,7 @@ impl Stage {
             }
             "delete" => self.apply(Change::WorkloadGone { namespace: "ns".into(), name: name.as_str().into() }),
             "stopped" => self.apply(Change::JobStopped { namespace: "ns".into(), name: name.as_str().into() }),
+            "would" => self.would(&name),
             "asks" => {
                 let requests = self.jobs[&name].status.requests.iter();
                 let told: Vec<String> = requests.map(|of| format!("{} {:?}", of.name, of.requests)).collect();
@@ -234,6 +235,31 @@ impl Stage {
         life::dress(&mut spec, options);
         self.jobs.insert(name.to_owned(), spec.clone());
         self.apply(Change::Workload(Box::new(spec)));
+    }
+
+    /// What the job would get in its queue, and who would have to go.
+    fn would(&mut self, name: &str) {
+        let key = Key { namespace: "ns".into(), name: name.into() };
+        let queue = self.jobs[name].local_queue.clone();
+        let view = self.engine.would_assign(&key, &queue, Oracle::Search).unwrap();
+        let flavors = |pod_set: &PodSetAssignmentView| -> Vec<WantedFlavor> {
+            let wanted = pod_set.flavors.iter().map(|chosen| WantedFlavor {
+                resource: chosen.resource.clone(),
+                flavor: chosen.flavor.clone(),
+                needs_room: chosen.mode == Mode::Preempt,
+            });
+            wanted.collect()
+        };
+        let wanted: Vec<WantedPodSet> = view
+            .pod_sets
+            .iter()
+            .map(|pod_set| WantedPodSet { count: pod_set.count, flavors: flavors(pod_set) })
+            .collect();
+        let reasons: Vec<&String> = view.pod_sets.iter().flat_map(|pod_set| &pod_set.reasons).collect();
+        self.told += &format!("  {name} would get {:?} at height {} {reasons:?}\n", view.mode, view.borrowing);
+        for victim in self.engine.victims(&key, &queue, &wanted) {
+            self.told += &format!("    without {}: {}\n", victim.workload.name, victim.reason);
+        }
     }
 
     fn finish(&mut self, name: &str) {
