@@ -13,9 +13,10 @@ use crate::id::{NodeId, QueueId, WorkloadId};
 use crate::names::Names;
 use crate::quota::Quotas;
 use crate::quota::share::Share;
-use crate::reserving;
+use crate::reserving::{self, Eligibility};
 use crate::settings::{FairStrategy, Settings};
 use crate::text;
+use crate::workload::Rank;
 
 /// What a search looks at and never changes.
 struct Field<'a> {
@@ -82,14 +83,12 @@ impl Engine {
     ) -> Vec<QueueId> {
         let Self { quotas, queues, workloads, settings, names, departed, .. } = self;
         let node = queues[preemptor].node;
-        let candidates: BTreeMap<NodeId, VecDeque<WorkloadId>> = from
-            .iter()
-            .map(|queue| (queues[*queue].node, queues[*queue].reserving.iter().map(|rank| rank.id).collect()))
-            .collect();
-        let somebody = candidates.values().flatten().next().copied();
+        let somebody = from.iter().find_map(|queue| queues[*queue].reserving.iter().next());
         let Some(somebody) = somebody else { return Vec::new() };
-        let demand = Demand { preemptor: somebody, queue: preemptor, node, requests: Vec::new(), pools: Vec::new() };
+        let demand = Demand { preemptor: somebody.id, queue: preemptor, node, requests: Vec::new(), pools: Vec::new() };
         let field = Field { queues, workloads, settings, names, demand: &demand, departed };
+        let all = |queue: &QueueId| (queues[*queue].node, field.in_order(*queue, |_| Eligibility::Yes));
+        let candidates: BTreeMap<NodeId, VecDeque<WorkloadId>> = from.iter().map(all).collect();
         let mut round = Round::new(quotas, node, candidates);
         let mut turns = Vec::new();
         while let Some(turn) = round.next(&field, quotas) {
@@ -133,15 +132,18 @@ impl Field<'_> {
         let standing = Standing::of(&self.workloads[self.demand.preemptor], self.settings);
         let Self { workloads, settings, departed, demand, .. } = *self;
         let judge = Judge { workloads, settings, departed, standing, policy, pools: &demand.pools };
+        self.in_order(queue, |rank| judge.judge(rank))
+    }
+
+    /// The workloads of a queue that may go, as they would.
+    fn in_order(&self, queue: QueueId, judge: impl Fn(&Rank) -> Eligibility) -> VecDeque<WorkloadId> {
         let queue = &self.queues[queue];
-        let mut eligible = VecDeque::new();
+        let mut order = VecDeque::new();
         for is_staying in [false, true] {
             let mut lines: Vec<_> = queue.reserving.lines(is_staying, |lq| queue.pending.usage(lq)).collect();
-            eligible.extend(
-                std::iter::from_fn(|| reserving::next(&mut lines, |rank| judge.judge(rank))).map(|rank| rank.id),
-            );
+            order.extend(std::iter::from_fn(|| reserving::next(&mut lines, &judge)).map(|rank| rank.id));
         }
-        eligible
+        order
     }
 
     fn run_first(
