@@ -124,7 +124,7 @@ impl Engine {
             Change::Check(spec) => self.on_check(spec),
             Change::CheckGone(name) => self.on_check_gone(&name),
             Change::Workload(spec) => self.on_workload(*spec, now),
-            Change::JobStopped { namespace, name } => self.on_job_stopped(Key { namespace, name }),
+            Change::JobStopped { namespace, name } => self.on_job_stopped(&Key { namespace, name }),
             Change::WorkloadGone { namespace, name } => self.on_workload_gone(&Key { namespace, name }),
         }
     }

@@ -166,8 +166,8 @@ impl Engine {
         self.local_queues.entry(new).or_default().workloads.insert(id);
     }
 
-    pub(crate) fn on_job_stopped(&mut self, key: Key) {
-        if let Some(id) = self.workload_ids.get(&key).copied() {
+    pub(crate) fn on_job_stopped(&mut self, key: &Key) {
+        if let Some(id) = self.workload_ids.get(key).copied() {
             self.workloads[id].has_stopped = true;
             self.unsettled.insert(id);
         }
