@@ -1,7 +1,9 @@
 //! Questions about the pod sets of a workload.
 
+use std::collections::BTreeMap;
+
 use crate::core_v1::PodSpec;
-use crate::kueue::v1beta2::PodSet;
+use crate::kueue::v1beta2::{PodSet, ReclaimablePod};
 
 /// Whether tolerations count when pod sets are compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -14,6 +16,47 @@ pub enum Tolerations {
 /// The pod set of that name.
 pub fn find<'p>(pod_sets: &'p [PodSet], name: &str) -> Option<&'p PodSet> {
     pod_sets.iter().find(|pod_set| pod_set.name == name)
+}
+
+/// How many pods each pod set has, by name.
+pub fn counts(pod_sets: &[PodSet]) -> BTreeMap<String, i32> {
+    pod_sets.iter().map(|pod_set| (pod_set.name.clone(), pod_set.count)).collect()
+}
+
+/// Gives the pod sets that are named other counts.
+pub fn set_counts(pod_sets: &mut [PodSet], counts: &BTreeMap<String, i32>) {
+    for pod_set in pod_sets {
+        if let Some(count) = counts.get(&pod_set.name) {
+            pod_set.count = *count;
+        }
+    }
+}
+
+/// Whether a pod set that is in both has fewer pods in the first.
+pub fn has_fewer(these: &BTreeMap<String, i32>, those: &BTreeMap<String, i32>) -> bool {
+    these.iter().any(|(name, count)| those.get(name).is_some_and(|other| count < other))
+}
+
+/// The pods that are no longer needed, none of them counted more often than its pod set has pods: a job that was scaled
+/// down may have finished more than it has left.
+pub fn limit_reclaimable(reclaimable: &mut [ReclaimablePod], pod_sets: &[PodSet]) {
+    for pods in reclaimable {
+        if let Some(pod_set) = find(pod_sets, &pods.name) {
+            pods.count = pods.count.min(pod_set.count);
+        }
+    }
+}
+
+/// Whether somebody asked for a topology, as opposed to being given one by the queue.
+pub fn ask_for_topology(pod_sets: &[PodSet]) -> bool {
+    pod_sets.iter().filter_map(|pod_set| pod_set.topology_request.as_ref()).any(|request| {
+        request.unconstrained.is_some()
+            || request.required.is_some()
+            || request.preferred.is_some()
+            || request.pod_set_slice_required_topology.is_some()
+            || request.pod_set_slice_size.is_some()
+            || !request.podset_slice_required_topology_constraints.is_empty()
+    })
 }
 
 /// Whether a workload with pod sets `a` still fits a job that has `b` now: one by one the same counts and the same

@@ -154,6 +154,7 @@ impl Jobs {
                     count: Some(1),
                     flavors: vec![("cpu".into(), "default".into())],
                     usage: vec![("cpu".into(), i64::from(job.cpu) * 1000)],
+                    is_placement_pending: false,
                 }],
             })),
             ..Status::default()

@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 
 use anyhow::{Context, Result};
-use kueue_api::core_v1::LimitRange;
+use kueue_api::core_v1::{LimitRange, ResourceList};
 use kueue_api::kueue::names::label;
 use kueue_api::kueue::v1beta2::Workload;
 use kueue_api::limit_range::Summary;
@@ -28,6 +28,8 @@ pub(crate) struct Cluster {
     pub(crate) metric_labels: MetricLabels,
     /// The limit ranges of each namespace.
     limits: BTreeMap<String, Vec<LimitRange>>,
+    /// What pods need besides, by RuntimeClass.
+    overheads: BTreeMap<String, ResourceList>,
     pub(crate) formatter: Formatter,
 }
 
@@ -40,6 +42,7 @@ impl Cluster {
             rules,
             metric_labels: MetricLabels::default(),
             limits: BTreeMap::new(),
+            overheads: BTreeMap::new(),
             formatter: Formatter::default(),
         }
     }
@@ -75,6 +78,12 @@ impl Cluster {
                 self.limits.entry(range.metadata.namespace.clone()).or_default().push(range);
                 return Ok(());
             }
+            "RuntimeClass" => {
+                let name = object["metadata"]["name"].as_str().context("a RuntimeClass has a name")?;
+                let overhead = object["overhead"].get("podFixed").map(read).transpose()?.unwrap_or_default();
+                self.overheads.insert(name.to_owned(), overhead);
+                return Ok(());
+            }
             "Workload" => {
                 let workload: Workload = read(object)?;
                 let key = format!("{}/{}", workload.metadata.namespace, workload.metadata.name);
@@ -91,7 +100,12 @@ impl Cluster {
     pub(crate) fn change_of(&self, key: &str) -> Change {
         let object = &self.workloads[key];
         let limits = self.limits.get(&object.metadata.namespace).map(Summary::of).unwrap_or_default();
-        let around = Surroundings { resources: &self.rules, limits: &limits, metric_labels: &self.metric_labels };
+        let around = Surroundings {
+            resources: &self.rules,
+            limits: &limits,
+            metric_labels: &self.metric_labels,
+            overheads: &self.overheads,
+        };
         kueue_translate::workload(object, &around)
     }
 

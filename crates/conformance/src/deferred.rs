@@ -40,7 +40,14 @@ const TOPOLOGY_FIELDS: [&str; 12] = [
     "WorkloadsTopologyRequests",
 ];
 
-const DEVICE_FIELDS: [&str; 3] = ["deviceClassMappings", "deviceClassName", "resourceClaims"];
+const DEVICE_FIELDS: [&str; 6] = [
+    "deviceClassMappings",
+    "deviceClassName",
+    "draResources",
+    "preprocessedDRAResources",
+    "replacedExtendedResources",
+    "resourceClaims",
+];
 const DEVICE_KINDS: [&str; 4] = ["DeviceClass", "ResourceClaim", "ResourceClaimTemplate", "ResourceSlice"];
 
 /// What the case needs that is not there yet.
@@ -81,12 +88,22 @@ fn needs_devices(parts: &[&Value]) -> bool {
     any_object(parts, |object| has_field(object, &DEVICE_FIELDS) || DEVICE_KINDS.contains(&kind(object)))
 }
 
-/// Code that stands between the tested function and the API server.
+/// Code that stands between the tested function and the API server, or an error that it is to answer with.
 fn needs_client(parts: &[&Value]) -> bool {
-    any_object(parts, |object| {
-        let is_listing_refused = object["wantErr"] == true && object["args"]["clnt"].get("$fakeClient").is_some();
-        is_listing_refused || object.as_object().is_some_and(|map| map.keys().any(|key| key.starts_with("interceptor")))
-    })
+    let has_error = |object: &Value| {
+        let fields = object.as_object().into_iter().flatten();
+        fields
+            .filter(|(key, _)| *key == "err" || key.ends_with("Err"))
+            .any(|(key, value)| !key.starts_with("want") && value.get("error").is_some())
+    };
+    let row = parts.first().copied().unwrap_or(&Value::Null);
+    has_error(row)
+        || has_error(&row["args"])
+        || any_object(parts, |object| {
+            let is_listing_refused = object["wantErr"] == true && object["args"]["clnt"].get("$fakeClient").is_some();
+            is_listing_refused
+                || object.as_object().is_some_and(|map| map.keys().any(|key| key.starts_with("interceptor")))
+        })
 }
 
 fn kind(object: &Value) -> &str {
@@ -138,6 +155,13 @@ mod tests {
         let queue = |flavor: &str| json!([{"kind": "ClusterQueue", "spec": {"resourceGroups": [{"flavors": [{"name": flavor}]}]}}]);
         assert!(!needs_topology(&[&flavor, &queue("plain")]));
         assert!(needs_topology(&[&flavor, &queue("tas")]));
+    }
+
+    #[test]
+    fn an_error_that_the_api_server_is_to_answer_with_defers_and_an_expected_one_does_not() {
+        let error = json!({"error": "refused"});
+        assert!(needs_client(&[&json!({"err": error})]) && needs_client(&[&json!({"args": {"patchErr": error}})]));
+        assert!(!needs_client(&[&json!({"wantErr": error, "want": {"err": error}})]));
     }
 
     #[test]

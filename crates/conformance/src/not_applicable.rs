@@ -37,4 +37,8 @@ pub const NOT_APPLICABLE: &[(&str, &str)] = &[
     ("pkg-util-tas/TestReusableHostnamePrefixKeys", "a step of the encoding whose result is compared as a whole"),
     ("pkg-util-testing/TestHaveConditionStatusAndReason", "a matcher for Kueue's own Go tests"),
     ("pkg-util-tlsconfig/TestBuildTLSOptions", "copies three numbers into the options of Go's TLS library"),
+    (
+        "pkg-workload/TestUpdateReclaimablePods",
+        "writes the list it is given through a client; what follows from the list is tested where it counts",
+    ),
 ];

@@ -25,6 +25,9 @@ mod pkg_util_tlsconfig;
 mod pkg_util_tolerations;
 mod pkg_util_wait;
 mod pkg_webhooks;
+mod pkg_workload;
+mod pkg_workload_evict;
+mod pkg_workload_finish;
 mod pkg_workloadslicing;
 
 use crate::corpus::{Case, Failure};
@@ -64,6 +67,9 @@ pub const PACKAGES: &[(&str, Runners)] = &[
     ("pkg-util-tolerations", pkg_util_tolerations::RUNNERS),
     ("pkg-util-wait", pkg_util_wait::RUNNERS),
     ("pkg-webhooks", pkg_webhooks::RUNNERS),
+    ("pkg-workload", pkg_workload::RUNNERS),
+    ("pkg-workload-evict", pkg_workload_evict::RUNNERS),
+    ("pkg-workload-finish", pkg_workload_finish::RUNNERS),
     ("pkg-workloadslicing", pkg_workloadslicing::RUNNERS),
 ];
 

@@ -11,6 +11,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use crate::id::Name;
+use crate::status::history::Release;
 use crate::status::{Reason, Status};
 
 /// The name of a workload or of a LocalQueue.
@@ -78,6 +79,8 @@ pub enum Decision {
     },
     /// It must go, for another reason.
     Evicted(Reason),
+    /// Its job has stopped, so its quota is free again.
+    Released(Release),
     /// A step of its life cycle outside scheduling.
     LifeCycle,
 }

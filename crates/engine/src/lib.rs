@@ -53,9 +53,10 @@ pub use placement::{
 pub use settings::{AdmissionFairSharing, FairSharing, FairStrategy, PodsReady, RequeueOrder, Settings, WakePolicy};
 pub use status::admitted::Stamp;
 pub use status::eviction::Eviction;
+pub use status::history::{OrderTime, Release};
 pub use status::{
     Admission, CheckProgress, CheckState, Condition, ConditionKind, EvictionCount, PodSetAdmission, PodSetRequests,
-    PreemptionGate, Reason, Requeue, Status, Verdict,
+    PreemptionGate, Reason, Requeue, Stage, Status, Verdict,
 };
 pub use text::preempted_message;
-pub use view::{PendingView, Position};
+pub use view::{PendingView, PodSetDemand, Position};

@@ -7,7 +7,6 @@ mod limits;
 mod pending;
 mod reserved;
 
-use kueue_core::duration::Duration;
 use kueue_core::gates::Gate;
 use kueue_core::time::Time;
 
@@ -123,12 +122,7 @@ impl Engine {
     /// When the checks want another attempt, if that lies ahead and was not noted yet.
     fn retry_time(&self, id: WorkloadId, now: Time) -> Option<Time> {
         let status = &self.workloads[id].status;
-        let at = status
-            .checks
-            .iter()
-            .filter(|check| check.progress == CheckProgress::Retry)
-            .filter_map(|check| Some(check.since + Duration::from_seconds(i64::from(check.requeue_after_s?))))
-            .max()?;
+        let at = status.retry_at()?;
         // One that is switched off has no turn to wait for; its backoff would be forgotten again at once.
         let is_noted = status.requeue_at().is_some_and(|noted| noted >= at);
         (at > now && !is_noted && self.workloads[id].is_active).then_some(at)
@@ -240,7 +234,7 @@ impl Engine {
         }
     }
 
-    fn write(&mut self, id: WorkloadId, before: &Before, decision: Decision, now: Time) {
+    pub(crate) fn write(&mut self, id: WorkloadId, before: &Before, decision: Decision, now: Time) {
         self.emit_status(id, decision);
         self.on_workload_changed(id, before, now);
     }

@@ -14,7 +14,8 @@ use crate::id::{NodeId, PoolId, QueueId, Slab, WorkloadId};
 use crate::quota::Quotas;
 use crate::reserving::Eligibility;
 use crate::settings::Settings;
-use crate::workload::{OrderTime, Rank, Total, Workload};
+use crate::status::history::OrderTime;
+use crate::workload::{Rank, Total, Workload};
 
 /// A workload that has to go, and by which rule.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -6,6 +6,7 @@
 
 pub(crate) mod admitted;
 pub(crate) mod eviction;
+pub(crate) mod history;
 mod shared;
 
 use std::borrow::Cow;
@@ -125,6 +126,8 @@ pub struct PodSetAdmission {
     pub flavors: Vec<(Name, Name)>,
     /// What all pods use together, by resource name: milli-units of cpu, units of everything else.
     pub usage: Vec<(Name, i64)>,
+    /// Whether its pods have quota and no place yet.
+    pub is_placement_pending: bool,
 }
 
 /// What one pod set asks for.
@@ -194,11 +197,22 @@ pub struct Status {
 
 /// Where a workload is on its way.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Stage {
+pub enum Stage {
+    /// It waits.
     Pending,
+    /// It has quota, and waits for its checks.
     Reserved,
+    /// It may run.
     Admitted,
+    /// It is over.
     Finished,
+}
+
+impl Stage {
+    /// Whether quota comes free when that stage follows this one.
+    pub fn loses_quota_as(self, next: Self) -> bool {
+        matches!(self, Self::Reserved | Self::Admitted) && next == Self::Pending
+    }
 }
 
 impl Status {
@@ -227,7 +241,8 @@ impl Status {
         self.is_true(ConditionKind::Evicted)
     }
 
-    pub(crate) fn stage(&self) -> Stage {
+    /// Where it is on its way.
+    pub fn stage(&self) -> Stage {
         if self.is_true(ConditionKind::Finished) {
             Stage::Finished
         } else if !self.has_reservation() {
@@ -240,7 +255,8 @@ impl Status {
         }
     }
 
-    pub(crate) fn is_on_hold(&self) -> bool {
+    /// Whether its job wants no quota for now.
+    pub fn is_on_hold(&self) -> bool {
         self.condition(ConditionKind::QuotaReserved)
             .is_some_and(|reserved| reserved.verdict == Verdict::False && reserved.reason == text::ON_HOLD)
     }
@@ -255,6 +271,11 @@ impl Status {
         }
     }
 
+    /// Whether the same pods are done, in whatever order they are listed.
+    pub fn reclaims_like(&self, other: &Self) -> bool {
+        is_same_reclaim(&self.reclaimable, &other.reclaimable)
+    }
+
     pub(crate) fn any_check(&self, progress: CheckProgress) -> bool {
         self.checks.iter().any(|check| check.progress == progress)
     }
@@ -263,8 +284,17 @@ impl Status {
         self.checks.iter().all(|check| check.progress == CheckProgress::Ready)
     }
 
+    /// Notes what the pods were found to request; says whether that is news.
+    pub fn set_requests(&mut self, requests: Vec<PodSetRequests>) -> bool {
+        let is_news = self.requests[..] != requests;
+        if is_news {
+            self.requests = requests.into();
+        }
+        is_news
+    }
+
     /// Sets a condition; says whether that changed anything but the time. The time moves with the verdict only.
-    pub(crate) fn set(&mut self, mut new: Condition) -> bool {
+    pub fn set(&mut self, mut new: Condition) -> bool {
         new.message = text::condition_message(new.message);
         let Some(old) = self.conditions.iter_mut().find(|condition| condition.kind == new.kind) else {
             self.conditions.push(new);
@@ -281,4 +311,14 @@ impl Status {
     pub(crate) fn remove(&mut self, kind: ConditionKind) {
         self.conditions.retain(|condition| condition.kind != kind);
     }
+}
+
+/// Whether two lists of done pods say the same; of a name that is listed twice the last counts.
+pub(crate) fn is_same_reclaim(a: &[(Name, i32)], b: &[(Name, i32)]) -> bool {
+    let count =
+        |pods: &[(Name, i32)], name: &Name| pods.iter().rev().find(|(known, _)| known == name).map(|(_, count)| *count);
+    let covers = |pods: &[(Name, i32)], others: &[(Name, i32)]| {
+        pods.iter().all(|(name, _)| count(pods, name) == count(others, name))
+    };
+    a.len() == b.len() && covers(a, b) && covers(b, a)
 }

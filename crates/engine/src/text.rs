@@ -43,6 +43,7 @@ pub(crate) const MAXIMUM_EXECUTION_TIME_EXCEEDED: &str = "MaximumExecutionTimeEx
 pub(crate) const NO_RESERVATION: &str = "NoReservation";
 pub(crate) const NO_RESERVATION_UNSATISFIED_CHECKS: &str = "NoReservationUnsatisfiedChecks";
 pub(crate) const UNSATISFIED_ADMISSION_CHECKS: &str = "UnsatisfiedAdmissionChecks";
+pub(crate) const PENDING_DELAYED_TOPOLOGY_REQUESTS: &str = "PendingDelayedTopologyRequests";
 pub(crate) const UNSATISFIED_CHECKS: &str = "UnsatisfiedChecks";
 
 /// Reasons of a missing reservation.
@@ -67,6 +68,7 @@ pub(crate) const IS_ADMITTED: &str = "The workload is admitted";
 pub(crate) const HAS_NO_RESERVATION: &str = "The workload has no reservation";
 pub(crate) const NO_RESERVATION_NOR_CHECKS: &str = "The workload has no reservation and not all checks ready";
 pub(crate) const NOT_ALL_CHECKS_READY: &str = "The workload has not all checks ready";
+pub(crate) const PLACEMENT_PENDING: &str = "There are pending delayed topology requests";
 pub(crate) const FAILED_CHECKS: &str = "The workload has failed admission checks";
 pub(crate) const NAMESPACE_MISMATCH: &str = "workload namespace doesn't match ClusterQueue selector";
 pub(crate) const NO_LONGER_FITS: &str = "Workload no longer fits after processing another workload";

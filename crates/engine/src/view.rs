@@ -18,7 +18,55 @@ use crate::status::Status;
 
 pub use pending::{PendingView, Position};
 
+/// What a pod set asks for, or holds.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct PodSetDemand {
+    /// Its name.
+    pub name: Name,
+    /// How many pods that is for; those that are done do not count.
+    pub count: i32,
+    /// By resource, for all pods: milli-units of cpu, units of everything else.
+    pub requests: Vec<(Name, i64)>,
+    /// The flavors it was given, by resource; none while it waits.
+    pub flavors: Vec<(Name, Name)>,
+}
+
 impl Engine {
+    /// What a workload asks for while it waits, or holds when it has been given something, per pod set.
+    pub fn requests(&self, workload: &Key) -> Vec<PodSetDemand> {
+        let Some(id) = self.workload_ids.get(workload) else { return Vec::new() };
+        let workload = &self.workloads[*id];
+        let gates = self.settings.gates;
+        let Some(admission) = &workload.status.admission else {
+            let asked = workload.pod_sets.iter().zip(workload.totals(gates));
+            return asked
+                .map(|(pod_set, total)| PodSetDemand {
+                    name: pod_set.spec.name.clone(),
+                    count: total.count,
+                    requests: total
+                        .requests
+                        .iter()
+                        .map(|(resource, amount)| (self.names.resource(*resource).clone(), *amount))
+                        .collect(),
+                    flavors: Vec::new(),
+                })
+                .collect();
+        };
+        let held = admission.pod_sets.iter().map(|assigned| {
+            let share = workload.living_share(assigned, gates);
+            let requests = assigned.usage.iter().map(|(resource, total)| (resource.clone(), share.of(*total)));
+            let (name, flavors) = (assigned.name.clone(), assigned.flavors.clone());
+            PodSetDemand { name, count: share.count(), requests: requests.collect(), flavors }
+        });
+        held.collect()
+    }
+
+    /// Whether every queue would treat the two alike, so that what one attempt finds out about one holds for the other.
+    pub fn are_alike(&self, one: &Key, other: &Key) -> bool {
+        let class = |key: &Key| self.workload_ids.get(key).and_then(|id| self.workloads[*id].class);
+        class(one).is_some() && class(one) == class(other)
+    }
+
     /// The names of all ClusterQueues.
     pub fn queue_names(&self) -> impl Iterator<Item = &Name> {
         let mut names: Vec<&Name> = self.queue_ids.keys().collect();

@@ -14,9 +14,9 @@ use crate::effect::Key;
 use crate::id::{
     ClassId, FlavorId, LabelsId, LocalQueueId, Name, NamespaceId, PoolId, QueueId, ResourceId, WorkloadId,
 };
-use crate::settings::{RequeueOrder, Settings};
-use crate::status::{ConditionKind, SharedStatus, Verdict};
-use crate::text;
+use crate::settings::Settings;
+use crate::status::history::OrderTime;
+use crate::status::{ConditionKind, PodSetAdmission, SharedStatus};
 
 /// A pod set with its names turned into ids. Shared by all workloads of the same shape.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
@@ -115,10 +115,6 @@ pub(crate) struct Ticket {
     pub(crate) id: WorkloadId,
 }
 
-/// A second, and whether it counts as a moment later.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub(crate) struct OrderTime(pub(crate) Time, pub(crate) bool);
-
 /// The order in which the workloads of one ClusterQueue would be preempted.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) struct Rank {
@@ -167,6 +163,13 @@ pub(crate) struct Total {
     pub(crate) requests: Vec<(ResourceId, i64)>,
 }
 
+/// Pods that a pod set was given quota for, and those that are not done yet.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct LivingShare {
+    given: i32,
+    living: i32,
+}
+
 impl Workload {
     pub(crate) fn is_admissible(&self) -> bool {
         self.gated_by.is_none()
@@ -201,23 +204,7 @@ impl Workload {
 
     /// The time that counts in the order of its queue.
     pub(crate) fn order_time(&self, settings: &Settings) -> OrderTime {
-        if let Some(evicted) = self.status.condition(ConditionKind::Evicted).filter(|c| c.verdict == Verdict::True) {
-            let by_timeout = evicted.reason == text::PODS_READY_TIMEOUT;
-            if (by_timeout && settings.requeue_order == RequeueOrder::Eviction)
-                || evicted.reason == text::ADMISSION_CHECK
-            {
-                return OrderTime(evicted.since, false);
-            }
-        }
-        if !settings.gates.enabled(Gate::PrioritySortingWithinCohort)
-            && let Some(preempted) = self.status.condition(ConditionKind::Preempted)
-            && preempted.verdict == Verdict::True
-            && preempted.reason == text::IN_COHORT_RECLAIM_WHILE_BORROWING
-        {
-            // A moment later than the preemptor, which would otherwise tie with its victim.
-            return OrderTime(preempted.since, true);
-        }
-        OrderTime(self.created, false)
+        self.status.order_time(self.created, settings)
     }
 
     /// How many pods of a pod set still need something.
@@ -229,6 +216,15 @@ impl Workload {
         let done =
             self.status.reclaimable.iter().find(|(name, _)| *name == pod_set.spec.name).map_or(0, |(_, done)| *done);
         count - done.clamp(0, count)
+    }
+
+    /// How much of what a pod set was given is still needed.
+    pub(crate) fn living_share(&self, assigned: &PodSetAdmission, gates: Gates) -> LivingShare {
+        let pod_set = self.pod_sets.iter().find(|pod_set| pod_set.spec.name == assigned.name);
+        LivingShare {
+            given: assigned.count.unwrap_or_else(|| pod_set.map_or(0, |pod_set| pod_set.spec.count)),
+            living: pod_set.map_or(0, |pod_set| self.count_after_reclaim(pod_set, gates)),
+        }
     }
 
     /// What it asks for, per pod set.
@@ -257,6 +253,22 @@ impl Workload {
 
     pub(crate) fn can_start_with_fewer(&self) -> bool {
         self.pod_sets.iter().any(|pod_set| pod_set.spec.min_count.is_some_and(|min| pod_set.spec.count > min))
+    }
+}
+
+impl LivingShare {
+    /// Pods that count. With fewer given than are left (it was admitted in part), those that were given.
+    pub(crate) fn count(&self) -> i32 {
+        self.living.min(self.given)
+    }
+
+    /// The part of a total that the living pods need.
+    pub(crate) fn of(&self, total: i64) -> i64 {
+        if self.living < self.given && self.given != 0 {
+            (total / i64::from(self.given)).saturating_mul(i64::from(self.living))
+        } else {
+            total
+        }
     }
 }
 

@@ -12,6 +12,6 @@ pub use fair_sharing::admission_fair_sharing;
 pub use metric_labels::MetricLabels;
 pub use placement::flavor;
 pub use queue::{admission_check, cluster_queue, cohort, local_queue};
-pub use requests::{ResourceRules, Transformation};
+pub use requests::{ResourceRules, Transformation, adjust, outside_limit_ranges, requests_above_limits};
 pub use status::{status_from_engine, status_to_engine};
 pub use workload::{Surroundings, workload};

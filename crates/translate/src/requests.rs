@@ -29,6 +29,17 @@ pub struct Transformation {
     pub outputs: ResourceList,
 }
 
+/// Completes a pod as the API server will: what its runtime needs besides, defaults of its namespace, limits as requests.
+pub fn adjust(pod: &mut PodSpec, limits: &Summary, overheads: &BTreeMap<String, ResourceList>) {
+    if let Some(overhead) = pod.runtime_class_name.as_ref().and_then(|class| overheads.get(class))
+        && pod.overhead.is_empty()
+    {
+        pod.overhead.clone_from(overhead);
+    }
+    apply_defaults(pod, limits);
+    use_limits_as_requests(pod);
+}
+
 impl ResourceRules {
     /// What one pod counts for.
     pub(crate) fn apply(&self, pod: &PodSpec) -> ResourceList {
@@ -67,7 +78,7 @@ impl ResourceRules {
 }
 
 /// Limits stand in for requests that are missing.
-pub(crate) fn use_limits_as_requests(pod: &mut PodSpec) {
+fn use_limits_as_requests(pod: &mut PodSpec) {
     let containers =
         pod.init_containers.iter_mut().chain(&mut pod.containers).map(|container| &mut container.resources);
     for resources in containers.chain(&mut pod.resources) {
@@ -76,7 +87,7 @@ pub(crate) fn use_limits_as_requests(pod: &mut PodSpec) {
 }
 
 /// Gives requests and limits that are missing the defaults of the namespace.
-pub(crate) fn apply_defaults(pod: &mut PodSpec, limits: &Summary) {
+fn apply_defaults(pod: &mut PodSpec, limits: &Summary) {
     if let Some(defaults) = limits.0.get("Container") {
         for container in pod.init_containers.iter_mut().chain(&mut pod.containers) {
             merge(&mut container.resources.limits, &defaults.default, Keep::First);
@@ -91,17 +102,31 @@ pub(crate) fn apply_defaults(pod: &mut PodSpec, limits: &Summary) {
 
 /// Why the API server would refuse the pods, in the words a user reads.
 pub(crate) fn invalid(pods: &[PodSpec], limits: &Summary) -> Option<String> {
-    let at = |index: usize| Path::new("spec").child("podSets").index(index).child("template").child("spec");
-    let above: Errors =
-        pods.iter().enumerate().flat_map(|(index, pod)| requests_above_limits(pod, &at(index))).collect();
+    let above = requests_above_limits(pods);
     if !above.is_empty() {
         return Some(format!("resources validation failed: {}", aggregate(&above)));
     }
-    let outside: Errors = pods.iter().enumerate().flat_map(|(index, pod)| limits.validate(pod, &at(index))).collect();
+    let outside = outside_limit_ranges(pods, limits);
     (!outside.is_empty()).then(|| format!("resources didn't satisfy LimitRange constraints: {}", aggregate(&outside)))
 }
 
-fn requests_above_limits(pod: &PodSpec, at: &Path) -> Errors {
+/// Requests of a workload's pods, one of each pod set, that exceed their own limits.
+pub fn requests_above_limits<'p>(pods: impl IntoIterator<Item = &'p PodSpec>) -> Errors {
+    let pods = pods.into_iter().enumerate();
+    pods.flat_map(|(index, pod)| pod_requests_above_limits(pod, &template_of(index))).collect()
+}
+
+/// What of a workload's pods, one of each pod set, its namespace does not allow.
+pub fn outside_limit_ranges<'p>(pods: impl IntoIterator<Item = &'p PodSpec>, limits: &Summary) -> Errors {
+    let pods = pods.into_iter().enumerate();
+    pods.flat_map(|(index, pod)| limits.validate(pod, &template_of(index))).collect()
+}
+
+fn template_of(pod_set: usize) -> Path {
+    Path::new("spec").child("podSets").index(pod_set).child("template").child("spec")
+}
+
+fn pod_requests_above_limits(pod: &PodSpec, at: &Path) -> Errors {
     let of = |list: &'static str, index: usize| at.child(list).index(index);
     let init = pod
         .init_containers

@@ -64,7 +64,9 @@ pub fn status_from_engine(decided: &engine::Status, formatter: &Formatter, statu
     let mut conditions: Vec<Condition> = decided.conditions.iter().map(condition_from_engine).collect();
     conditions.extend(status.conditions.drain(..).filter(|condition| !is_known(condition)));
     status.conditions = conditions;
-    status.admission = decided.admission.as_ref().map(|admission| admission_from_engine(admission, formatter));
+    let old = status.admission.take();
+    let written = |admission: &Arc<engine::Admission>| admission_from_engine(admission, old.as_ref(), formatter);
+    status.admission = decided.admission.as_ref().map(written);
     status.cluster_name = decided.cluster.as_ref().map(ToString::to_string);
     status.resource_requests =
         decided.requests.iter().map(|pod_set| requests_from_engine(pod_set, formatter)).collect();
@@ -149,11 +151,20 @@ fn admission_to_engine(admission: &api::Admission) -> engine::Admission {
             .iter()
             .map(|(resource, quantity)| (resource.as_str().into(), base_units(resource, quantity)))
             .collect(),
+        is_placement_pending: assigned.topology_assignment.is_none()
+            && assigned.delayed_topology_request == Some(api::DelayedTopologyRequestState::Pending),
     });
     engine::Admission { queue: admission.cluster_queue.as_str().into(), pod_sets: pod_sets.collect() }
 }
 
-fn admission_from_engine(admission: &engine::Admission, formatter: &Formatter) -> api::Admission {
+fn admission_from_engine(
+    admission: &engine::Admission,
+    old: Option<&api::Admission>,
+    formatter: &Formatter,
+) -> api::Admission {
+    // Where the pods go is not the engine's to decide yet: what was written there stays.
+    let placed =
+        |name: &str| old.and_then(|old| old.pod_set_assignments.iter().find(|assigned| assigned.name == name)).cloned();
     let assignments = admission.pod_sets.iter().map(|assigned| api::PodSetAssignment {
         name: assigned.name.to_string(),
         flavors: assigned.flavors.iter().map(|(resource, flavor)| (resource.to_string(), flavor.to_string())).collect(),
@@ -163,7 +174,7 @@ fn admission_from_engine(admission: &engine::Admission, formatter: &Formatter) -
             .map(|(resource, amount)| (resource.to_string(), formatter.quantity(resource, *amount)))
             .collect(),
         count: assigned.count,
-        ..api::PodSetAssignment::default()
+        ..placed(&assigned.name).unwrap_or_default()
     });
     api::Admission { cluster_queue: admission.queue.to_string(), pod_set_assignments: assignments.collect() }
 }

@@ -1,8 +1,9 @@
 //! A Workload as the engine sees it.
 
+use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
-use kueue_api::core_v1::{Container, PodSpec};
+use kueue_api::core_v1::{Container, PodSpec, ResourceList};
 use kueue_api::kueue;
 use kueue_api::kueue::names::{annotation, label};
 use kueue_api::kueue::v1beta2::{self, PodSet, PriorityClassKind, Workload};
@@ -16,7 +17,7 @@ use serde_json::{Value, json};
 
 use crate::metric_labels::MetricLabels;
 use crate::placement::placement;
-use crate::requests::{ResourceRules, apply_defaults, invalid, use_limits_as_requests};
+use crate::requests::{ResourceRules, adjust, invalid};
 use crate::status::status_to_engine;
 
 /// What a Workload's requests depend on besides the Workload.
@@ -28,6 +29,8 @@ pub struct Surroundings<'a> {
     pub limits: &'a Summary,
     /// The labels that metrics show.
     pub metric_labels: &'a MetricLabels,
+    /// What a pod needs besides, by RuntimeClass.
+    pub overheads: &'a BTreeMap<String, ResourceList>,
 }
 
 /// What a Workload says.
@@ -36,8 +39,7 @@ pub fn workload(object: &Workload, around: &Surroundings<'_>) -> Change {
     let meta = &object.metadata;
     let mut pods: Vec<PodSpec> = spec.pod_sets.iter().map(|pod_set| pod_set.template.spec.clone()).collect();
     for pod in &mut pods {
-        apply_defaults(pod, around.limits);
-        use_limits_as_requests(pod);
+        adjust(pod, around.limits, around.overheads);
     }
     let boost = meta.annotations.get(annotation::PRIORITY_BOOST).and_then(|boost| boost.parse().ok());
     Change::Workload(Box::new(WorkloadSpec {

@@ -4,13 +4,17 @@
 //! the names; one pod count if all are equal. [`encode`] may also split nodes into runs with the same name prefix, one
 //! slice each, where that is shorter.
 
+use std::collections::BTreeSet;
+
 use kueue_core::field::{Error, Path};
 use kueue_core::gates::{Gate, Gates};
 
 use super::v1beta2::{
     TopologyAssignment, TopologyAssignmentSlice, TopologyAssignmentSliceLevelIndividualValues,
-    TopologyAssignmentSliceLevelValues, TopologyAssignmentSlicePodCounts,
+    TopologyAssignmentSliceLevelValues, TopologyAssignmentSlicePodCounts, WorkloadStatus,
 };
+use crate::kueue::names::{HOSTNAME_LABEL, condition};
+use crate::meta::{Condition, ConditionStatus};
 use crate::wire::wire_struct;
 
 mod prefix_runs;
@@ -83,6 +87,23 @@ pub fn decode(assignment: &TopologyAssignment) -> Result<Vec<TopologyDomainAssig
         }));
     }
     Ok(domains)
+}
+
+/// The nodes that a workload's pods were given; none before it is admitted, or where the lowest level is not the host.
+pub fn assigned_nodes(status: &WorkloadStatus) -> Result<BTreeSet<String>, Error> {
+    let mut nodes = BTreeSet::new();
+    let is_admitted =
+        |condition: &Condition| condition.r#type == condition::ADMITTED && condition.status == ConditionStatus::True;
+    let Some(admission) = status.admission.as_ref().filter(|_| status.conditions.iter().any(is_admitted)) else {
+        return Ok(nodes);
+    };
+    for assignment in admission.pod_set_assignments.iter().filter_map(|pod_set| pod_set.topology_assignment.as_ref()) {
+        if assignment.levels.last().is_some_and(|level| level == HOSTNAME_LABEL) {
+            let domains = decode(assignment)?.into_iter().filter(|domain| domain.count > 0);
+            nodes.extend(domains.filter_map(|mut domain| domain.values.pop()));
+        }
+    }
+    Ok(nodes)
 }
 
 fn check_values(levels: &[String], domains: &[TopologyDomainAssignment]) -> Result<(), Error> {

@@ -175,7 +175,13 @@ fn note_decision(key: &str, decision: &Decision, shown: &mut Shown) {
             shown.preempted.insert(key.to_owned(), reason.to_string());
             preemptor.to_string()
         }
-        Decision::Waiting | Decision::Replaced { .. } | Decision::Evicted(_) | Decision::LifeCycle => return,
+        Decision::Waiting
+        | Decision::Replaced { .. }
+        | Decision::Evicted(_)
+        | Decision::Released(_)
+        | Decision::LifeCycle => {
+            return;
+        }
     };
     if !shown.order.contains(&winner) {
         shown.order.push(winner);

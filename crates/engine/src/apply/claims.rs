@@ -113,20 +113,18 @@ impl Engine {
         let assigned = workload.status.admission.iter().flat_map(|admission| &admission.pod_sets);
         assigned
             .map(|assigned| {
-                let pod_set = workload.pod_sets.iter().find(|pod_set| pod_set.spec.name == assigned.name);
-                let count = assigned.count.unwrap_or_else(|| pod_set.map_or(0, |pod_set| pod_set.spec.count));
-                let living = pod_set.map_or(0, |pod_set| workload.count_after_reclaim(pod_set, settings.gates));
+                let share = workload.living_share(assigned, settings.gates);
                 let used = |resource: &Name| {
                     let total = assigned.usage.iter().find(|(known, _)| known == resource).map_or(0, |(_, sum)| *sum);
                     // Somebody who claims less than nothing must not make room for others.
                     let total = total.max(0);
-                    if living < count { (total / i64::from(count)).saturating_mul(i64::from(living)) } else { total }
+                    share.of(total)
                 };
                 let resources = assigned
                     .flavors
                     .iter()
                     .map(|(resource, flavor)| (names.resource_id(resource), names.flavor_id(flavor), used(resource)));
-                Held { pod_set: assigned.name.clone(), count: count.min(living), resources: resources.collect() }
+                Held { pod_set: assigned.name.clone(), count: share.count(), resources: resources.collect() }
             })
             .collect()
     }

@@ -9,7 +9,7 @@ use crate::change::{PriorityClass, WorkloadSpec};
 use crate::effect::Key;
 use crate::engine::Engine;
 use crate::id::{ClassId, LocalQueueId, Name, ResourceId, WorkloadId};
-use crate::status::{Condition, ConditionKind, Stage};
+use crate::status::{Condition, ConditionKind, Stage, is_same_reclaim};
 use crate::workload::{Place, PodSet, Workload};
 
 /// What a workload was like before something changed it, as far as the change's consequences depend on it.
@@ -241,7 +241,7 @@ impl Engine {
         } else {
             let frees_room = (before.stage == Stage::Admitted
                 && stage == Stage::Admitted
-                && before.reclaimable != workload.status.reclaimable)
+                && !is_same_reclaim(&before.reclaimable, &workload.status.reclaimable))
                 || (before.is_scaled_down && self.settings.gates.enabled(Gate::ElasticJobsViaWorkloadSlices))
                 || priority_follows_class(workload, before);
             self.sync_claim(id);

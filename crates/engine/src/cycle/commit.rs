@@ -163,6 +163,7 @@ impl Engine {
                     .filter(|(id, _)| pod_set.flavors.iter().any(|(assigned, _)| assigned == id))
                     .map(|(id, amount)| (resource(*id), *amount))
                     .collect(),
+                is_placement_pending: false,
             })
             .collect()
     }
@@ -276,10 +277,7 @@ impl Engine {
         let requests = self.shown_requests(id);
         let status = &mut self.workloads[id].status;
         let mut is_changed = status.unreserve(reason, message.as_str().into(), stamp);
-        if status.requests[..] != requests {
-            status.requests = requests.into();
-            is_changed = true;
-        }
+        is_changed |= status.set_requests(requests);
         if is_changed {
             self.emit_status(id, Decision::Waiting);
         } else {
@@ -306,7 +304,7 @@ impl Engine {
         let stamp = self.stamp(id, now);
         let mut status = self.workloads[id].status.clone();
         status.unreserve(reason, message.as_str().into(), stamp);
-        status.requests = self.shown_requests(id).into();
+        status.set_requests(self.shown_requests(id));
         if status.set_blocked_on_gates(message.as_str().into(), stamp) {
             self.touch(id, touched);
             self.workloads[id].status = status;

@@ -4,6 +4,7 @@ use kueue_core::time::Time;
 
 use super::Step;
 use crate::change::StopPolicy;
+use crate::effect::Decision;
 use crate::engine::Engine;
 use crate::id::{QueueId, WorkloadId};
 use crate::status::admitted::condition;
@@ -30,12 +31,16 @@ impl Engine {
         let is_queued_again = evicted.reason == text::PREEMPTED || evicted.reason == text::NODE_FAILURES;
         let verdict = if is_queued_again { Verdict::True } else { Verdict::False };
         let waiting = self.granular(text::PENDING_EVALUATION, text::PENDING);
-        Some(self.change_status(id, now, |status, stamp| {
-            let message = evicted.message.clone();
-            status.set(condition(ConditionKind::Requeued, verdict, evicted.reason, message, stamp));
-            status.unreserve(waiting, evicted.message, stamp);
-            true
-        }))
+        let before = self.before(id);
+        let stamp = self.stamp(id, now);
+        let status = &mut self.workloads[id].status;
+        let held = status.clone();
+        let message = evicted.message.clone();
+        status.set(condition(ConditionKind::Requeued, verdict, evicted.reason, message, stamp));
+        status.unreserve(waiting, evicted.message, stamp);
+        let decision = status.release_since(&held, now).map_or(Decision::LifeCycle, Decision::Released);
+        self.write(id, &before, decision, now);
+        Some(Step::Taken)
     }
 
     fn step_failed_check(&mut self, id: WorkloadId, now: Time) -> Option<Step> {

@@ -9,7 +9,8 @@ use proptest::prelude::*;
 
 use super::{Pending, PendingCount};
 use crate::id::{ClassId, Id as _, LabelsId, LocalQueueId, QueueId, ResourceId, WorkloadId};
-use crate::workload::{OrderTime, Origin, Seat, Ticket};
+use crate::status::history::OrderTime;
+use crate::workload::{Origin, Seat, Ticket};
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Where {
@@ -44,7 +45,7 @@ fn seat(index: usize) -> Seat {
         },
         ticket: Ticket {
             priority: Reverse(i64::try_from(index % CLASSES).unwrap()),
-            since: OrderTime(Time::default() + Duration::from_seconds(seconds), false),
+            since: OrderTime { second: Time::default() + Duration::from_seconds(seconds), is_after: false },
             uid: format!("uid-{index:02}").into(),
             id: WorkloadId::from_index(index),
         },

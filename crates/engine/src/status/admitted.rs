@@ -42,15 +42,11 @@ impl Status {
         is_changed | self.sync_admitted(stamp)
     }
 
-    /// It is over.
-    pub(crate) fn finish(&mut self, reason: &'static str, message: Name, stamp: Stamp) {
-        self.set(condition(ConditionKind::Finished, Verdict::True, reason, message, stamp));
-    }
-
     /// Makes the condition Admitted say what follows from reservation and checks; says whether that changed it.
     pub fn sync_admitted(&mut self, stamp: Stamp) -> bool {
         let has_reservation = self.has_reservation();
         let are_checks_ready = self.are_checks_ready();
+        let is_placed = !self.is_placement_pending();
         let is_admitted = self.is_true(ConditionKind::Admitted);
         let is_granular = stamp.gates.enabled(Gate::UnadmittedWorkloadsObservability);
         if is_granular {
@@ -59,7 +55,7 @@ impl Status {
             if is_untouched && !stamp.gates.enabled(Gate::UnadmittedWorkloadsExplicitStatus) {
                 return false;
             }
-        } else if is_admitted == (has_reservation && are_checks_ready) {
+        } else if is_admitted == (has_reservation && are_checks_ready && is_placed) {
             return false;
         }
         let (verdict, reason, message) = match (has_reservation, are_checks_ready, is_granular) {
@@ -69,12 +65,20 @@ impl Status {
             (false, _, _) => (Verdict::False, text::NO_RESERVATION, text::HAS_NO_RESERVATION),
             (true, false, true) => (Verdict::False, text::UNSATISFIED_ADMISSION_CHECKS, text::NOT_ALL_CHECKS_READY),
             (true, false, false) => (Verdict::False, text::UNSATISFIED_CHECKS, text::NOT_ALL_CHECKS_READY),
+            (true, true, _) if !is_placed => {
+                (Verdict::False, text::PENDING_DELAYED_TOPOLOGY_REQUESTS, text::PLACEMENT_PENDING)
+            }
             (true, true, _) => (Verdict::True, text::ADMITTED, text::IS_ADMITTED),
         };
         if is_admitted && verdict == Verdict::False {
             self.add_execution_time(stamp.now);
         }
         self.set(condition(ConditionKind::Admitted, verdict, reason, message.into(), stamp))
+    }
+
+    fn is_placement_pending(&self) -> bool {
+        let admission = self.admission.as_ref();
+        admission.is_some_and(|admission| admission.pod_sets.iter().any(|pod_set| pod_set.is_placement_pending))
     }
 
     fn add_execution_time(&mut self, now: Time) {

@@ -38,6 +38,15 @@ wire_struct! {
     }
 }
 
+impl WorkloadStatus {
+    /// Whether no worker cluster is to be looked for now: the check is not pending, or the last cluster was not left yet.
+    /// A slice of an elastic job goes where its predecessor runs, so for it the cluster may be set.
+    pub fn skips_cluster_nomination(&self, check: Option<&AdmissionCheckState>, is_elastic: bool) -> bool {
+        let is_pending = check.is_some_and(|check| check.state == CheckState::Pending);
+        !is_pending || (!is_elastic && self.cluster_name.is_some())
+    }
+}
+
 wire_struct! {
     /// A reservation of quota.
     pub struct Admission {
