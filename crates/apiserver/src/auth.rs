@@ -44,7 +44,8 @@ impl Authentication {
 
     /// The user of an `Authorization` header; without one, nobody in particular.
     pub fn user(&self, header: Option<&str>) -> Result<User> {
-        let Some(header) = header else {
+        // Other schemes are not known here, and count as none.
+        let Some(header) = header.filter(|header| header.starts_with("Bearer ")) else {
             return Ok(User { name: ANONYMOUS.into(), groups: vec!["system:unauthenticated".into()] });
         };
         let token = header.strip_prefix("Bearer ").map(str::trim).unwrap_or_default();

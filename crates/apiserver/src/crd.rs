@@ -26,6 +26,16 @@ const STORAGE: &str = "customresourcedefinitions.apiextensions.k8s.io";
 const FINALIZER: &str = "customresourcecleanup.apiextensions.k8s.io";
 const VERBS: [&str; 8] = ["delete", "deletecollection", "get", "list", "patch", "create", "update", "watch"];
 
+/// What the first column of every custom kind says of itself.
+const NAME_DESCRIPTION: &str = "Name must be unique within a namespace. Is required when creating resources, although \
+    some resources may allow a client to request the generation of an appropriate name automatically. Name is primarily \
+    intended for creation idempotence and configuration definition. Cannot be updated. More info: \
+    https://kubernetes.io/docs/concepts/overview/working-with-objects/names#names";
+const CREATED_DESCRIPTION: &str = "CreationTimestamp is a timestamp representing the server time when this object was \
+    created. It is not guaranteed to be set in happens-before order across separate operations. Clients may not set \
+    this value. It is represented in RFC3339 form and is in UTC.\n\nPopulated by the system. Read-only. Null for lists. \
+    More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#metadata";
+
 /// What a CRD says of one version, beyond what every kind has.
 #[derive(Debug)]
 pub struct Custom {
@@ -109,10 +119,25 @@ pub fn prepare(resource: &Resource, value: &mut Value) {
         json!({"conditions": null, "acceptedNames": names, "storedVersions": stored.into_iter().collect::<Vec<_>>()});
 }
 
+/// Remembers every version that objects may have been stored in.
+pub fn prepare_update(resource: &Resource, value: &mut Value) {
+    if !is_definition(resource) {
+        return;
+    }
+    let versions = value["spec"]["versions"].as_array().cloned().unwrap_or_default();
+    let stored = versions.iter().find(|version| version["storage"] == true).map(|version| version["name"].clone());
+    let known = object_at(value, &["status"]).map(|status| status.entry("storedVersions").or_insert_with(|| json!([])));
+    if let Some(list) = known.and_then(Value::as_array_mut)
+        && let Some(stored) = stored.filter(|stored| !list.contains(stored))
+    {
+        list.push(stored);
+    }
+}
+
 /// A definition that is being deleted says so.
 pub fn mark_terminating(resource: &Resource, value: &mut Value, now: Time) {
     if is_definition(resource) {
-        let message = "CustomResource deletion is in progress";
+        let message = "CustomResourceDefinition marked for deletion; CustomResource deletion will begin soon";
         set_condition(value, "Terminating", "InstanceDeletionPending", message, now);
     }
 }
@@ -320,11 +345,17 @@ fn resource(crd: &Value, version: &Value, metadata: &Arc<Schema>, is_uniform: bo
 /// The name, then what the definition wants, or the age.
 fn columns(version: &Value) -> (Vec<Column>, Vec<(JsonPath, String)>) {
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-    let mut columns =
-        vec![Column { name: "Name".into(), type_name: "string".into(), format: "name".into(), priority: 0 }];
+    let mut columns = vec![Column {
+        name: "Name".into(),
+        type_name: "string".into(),
+        format: "name".into(),
+        priority: 0,
+        description: NAME_DESCRIPTION.into(),
+    }];
     let mut paths = Vec::new();
     let age = [json!({"name": "Age", "type": "date", "jsonPath": ".metadata.creationTimestamp"})];
     let wanted = version["additionalPrinterColumns"].as_array().filter(|listed| !listed.is_empty());
+    let is_default = wanted.is_none();
     for column in wanted.map_or(&age[..], Vec::as_slice) {
         let type_name = text(&column["type"]);
         columns.push(Column {
@@ -332,6 +363,13 @@ fn columns(version: &Value) -> (Vec<Column>, Vec<(JsonPath, String)>) {
             type_name: type_name.clone(),
             format: text(&column["format"]),
             priority: column["priority"].as_i64().unwrap_or_default(),
+            description: match column["description"].as_str().filter(|text| !text.is_empty()) {
+                Some(text) => text.to_owned(),
+                None if is_default => CREATED_DESCRIPTION.to_owned(),
+                None => {
+                    format!("Custom resource definition column (in JSONPath format): {}", text(&column["jsonPath"]))
+                }
+            },
         });
         paths.push((JsonPath::parse(&text(&column["jsonPath"])), type_name));
     }

@@ -59,6 +59,8 @@ pub struct Column {
     pub format: String,
     #[serde(default)]
     pub priority: i64,
+    #[serde(default)]
+    pub description: String,
 }
 
 impl Resource {

@@ -103,17 +103,17 @@ fn read(object: &Value) -> Managers {
     managers
 }
 
-/// Writes the entries; those whose set is unchanged keep their time.
-fn write(object: &mut Value, managers: &Managers, before: &Managers, now: Time) {
+/// Writes the entries. Each has the time of the last write in which its manager changed something.
+fn write(object: &mut Value, managers: &Managers) {
     let mut entries: Vec<Value> = Vec::new();
     for (manager, owned) in managers.iter().filter(|(_, owned)| !owned.set.is_empty()) {
-        let is_same = |known: &&Owned| known.set == owned.set && known.api_version == owned.api_version;
-        let known = before.get(manager).filter(is_same);
-        let time = known.and_then(|known| known.time.clone()).unwrap_or_else(|| now.to_string());
         let mut entry = json!({
             "manager": manager.name, "operation": if manager.is_apply { "Apply" } else { "Update" },
-            "apiVersion": owned.api_version, "time": time, "fieldsType": "FieldsV1", "fieldsV1": owned.set.to_value(),
+            "apiVersion": owned.api_version, "fieldsType": "FieldsV1", "fieldsV1": owned.set.to_value(),
         });
+        if let Some(time) = &owned.time {
+            entry["time"] = time.clone().into();
+        }
         if !manager.subresource.is_empty() {
             entry["subresource"] = manager.subresource.clone().into();
         }
@@ -160,7 +160,7 @@ fn reset(schema: &Schema, subresource: &str) -> FieldSet {
     let mut set = FieldSet::default();
     let field = |name: &str| Element::Field(name.to_owned());
     match subresource {
-        "status" if is_built_in(schema) => set.insert(&[field("spec")]),
+        "status" => set.insert(&[field("spec")]),
         "" if schema.field("status").is_some() && schema.field("spec").is_some() => set.insert(&[field("status")]),
         _ => {}
     }
@@ -218,9 +218,10 @@ pub fn track(schema: &Schema, old: Option<&Value>, new: &mut Value, intent: &Int
     }
     let mine = managers.get(&own).map(|mine| mine.set.difference(&removed)).unwrap_or_default();
     let mine = owned(&mine.union(&changed), &unowned);
-    let time = managers.get(&own).and_then(|mine| mine.time.clone());
+    let before = managers.get(&own).and_then(|mine| mine.time.clone());
+    let time = if changed.is_empty() { before } else { Some(intent.time.to_string()) };
     managers.insert(own, Owned { set: mine, time, api_version: intent.api_version.clone() });
-    write(new, &managers, &before, intent.time);
+    write(new, &managers);
 }
 
 /// The live object with a configuration applied, and its managed fields.
@@ -238,7 +239,8 @@ pub fn apply(
     if let Some(live) = live.filter(|_| before.is_empty()) {
         let everything = owned(&typed::compare(schema, &empty, live).added, &unowned);
         let first = Intent { manager: BEFORE_FIRST_APPLY.into(), subresource: String::new(), ..intent.clone() };
-        let owned = Owned { set: everything, time: None, api_version: intent.api_version.clone() };
+        let owned =
+            Owned { set: everything, time: Some(intent.time.to_string()), api_version: intent.api_version.clone() };
         before.insert(Manager::of(&first, false), owned);
     }
     let base = live.unwrap_or(&empty);
@@ -246,7 +248,8 @@ pub fn apply(
     let mine = owned(&typed::fields(schema, config), &unowned);
     let last = before.get(&own).map(|last| last.set.clone()).unwrap_or_default();
     let mut managers = before.clone();
-    managers.insert(own.clone(), Owned { set: mine, time: None, api_version: intent.api_version.clone() });
+    let time = before.get(&own).and_then(|last| last.time.clone());
+    managers.insert(own.clone(), Owned { set: mine, time, api_version: intent.api_version.clone() });
     // What this part of the object cannot change is as good as not said.
     let config = typed::remove(schema, config, &reset(schema, &intent.subresource)).unwrap_or_else(|| json!({}));
     let mut merged = typed::merge(schema, Some(base), &config);
@@ -263,11 +266,30 @@ pub fn apply(
         }
         other.set = other.set.difference(&difference.removed);
     }
-    if !conflicts.is_empty() && !is_forced {
+    let is_taken_over = intent.manager == KUBECTL && follows_last_applied(schema, live, &conflicts);
+    if !conflicts.is_empty() && !is_forced && !is_taken_over {
         return Err(ApplyError::Conflicts(conflicts));
     }
-    write(&mut merged, &managers, &before, intent.time);
+    if merged != *base
+        && let Some(mine) = managers.get_mut(&own)
+    {
+        mine.time = Some(intent.time.to_string());
+    }
+    write(&mut merged, &managers);
     Ok(merged)
+}
+
+/// The manager that used to keep what it applied in an annotation.
+pub const KUBECTL: &str = "kubectl";
+pub const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
+
+/// Whether everything in conflict was applied before, on the client's side: then kubectl takes over from itself.
+fn follows_last_applied(schema: &Schema, live: Option<&Value>, conflicts: &[(String, Vec<String>)]) -> bool {
+    let annotation = live.and_then(|live| live["metadata"]["annotations"][LAST_APPLIED].as_str());
+    let Some(applied) = annotation.and_then(|text| serde_json::from_str::<Value>(text).ok()) else { return false };
+    let known: Vec<String> = typed::fields(schema, &applied).paths().iter().map(|path| shown(path)).collect();
+    let mut contested = conflicts.iter().flat_map(|(_, fields)| fields);
+    contested.all(|field| known.contains(field) || field.contains("annotations"))
 }
 
 /// Removes what this manager owned before, no longer says, and nobody else owns.
@@ -276,7 +298,7 @@ fn take_back(schema: &Schema, merged: Value, managers: &Managers, last: &FieldSe
         return merged;
     }
     let named = |set: &FieldSet| set.with_named_fields(schema);
-    let Some(pruned) = typed::remove(schema, &merged, &named(last)) else { return merged };
+    let pruned = typed::remove(schema, &merged, &named(last)).unwrap_or_else(|| json!({}));
     let everybody = managers.values().fold(FieldSet::default(), |all, owned| all.union(&owned.set));
     let (all, left) = (named(&typed::fields(schema, &merged)), named(&typed::fields(schema, &pruned)));
     // Back comes what somebody owns, and what was below it but was never this manager's.

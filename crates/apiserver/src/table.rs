@@ -39,7 +39,7 @@ pub fn table(resource: &Resource, metadata: &Value, rows: &[Value], with_columns
     let columns: Option<Vec<Value>> = with_columns.then(|| {
         let column = |column: &crate::kinds::Column| {
             json!({
-                "name": column.name, "type": column.type_name, "format": column.format, "description": "",
+                "name": column.name, "type": column.type_name, "format": column.format, "description": column.description,
                 "priority": column.priority,
             })
         };

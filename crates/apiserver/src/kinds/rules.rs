@@ -5,14 +5,20 @@
 
 use kueue_core::field::{Errors, Path};
 use kueue_core::name;
+use kueue_core::time::Time;
 use serde_json::Value;
 
+use crate::random::Random;
+
 mod config_map;
+mod defaults;
 mod job;
 mod namespace;
+mod node;
 mod pod;
 mod pod_template;
 mod secret;
+mod service;
 mod workloads;
 
 pub use secret::base64;
@@ -24,11 +30,20 @@ pub struct Update<'a> {
     pub old: &'a Value,
 }
 
+/// What a new object may need that is not in it.
+#[derive(Debug, Clone, Copy)]
+pub struct Moment<'a> {
+    pub now: Time,
+    pub random: &'a Random,
+}
+
 /// What the pipeline asks about a kind.
 #[derive(Debug)]
 pub struct Rules {
     /// Whether `metadata.generation` is kept, and moves with the spec.
     pub has_generation: bool,
+    /// Whether it never moves.
+    pub keeps_generation: bool,
     /// Whether a PUT may leave out `metadata.resourceVersion`.
     pub allows_unconditional_update: bool,
     /// Whether a PUT of an object that is not there creates it.
@@ -46,9 +61,15 @@ pub struct Rules {
     /// Fills in what was left out, on every write.
     pub default: fn(&mut Value),
     /// Sets what only the server sets, before an object is first written.
-    pub prepare_create: fn(&mut Value),
-    /// Puts back what this request may not change.
+    pub prepare_create: fn(&mut Value, Moment<'_>),
+    /// Puts back what an update may not change; status has a path of its own and is kept anyway.
     pub prepare_update: fn(&mut Value, &Value),
+    /// Whether a new object may bring its status along.
+    pub creates_with_status: bool,
+    /// Told with every answer about the kind.
+    pub deprecation: Option<&'static str>,
+    /// Told when a deletion does not say what becomes of dependents.
+    pub orphan_warning: Option<&'static str>,
     /// Every mistake of a new object.
     pub validate: fn(&Value) -> Errors,
     /// Every mistake of a change.
@@ -71,6 +92,7 @@ impl Rules {
     /// A kind with nothing special.
     pub const PLAIN: Self = Self {
         has_generation: false,
+        keeps_generation: false,
         allows_unconditional_update: true,
         creates_on_update: false,
         answers_deleted: false,
@@ -79,8 +101,11 @@ impl Rules {
         selectable: &[],
         unknown_selector: UnknownSelector::Generic,
         default: |_| {},
-        prepare_create: |_| {},
+        prepare_create: |_, _| {},
         prepare_update: |_, _| {},
+        creates_with_status: false,
+        deprecation: None,
+        orphan_warning: None,
         validate: |_| Errors::new(),
         validate_update: |_| Errors::new(),
         status_metadata: &["annotations", "labels", "finalizers", "ownerReferences"],
@@ -96,7 +121,50 @@ pub static CUSTOM: Rules = Rules { unknown_selector: UnknownSelector::Label, sta
 
 static PLAIN: Rules = Rules::PLAIN;
 static ANSWERS_DELETED: Rules = Rules { answers_deleted: true, ..Rules::PLAIN };
-static CREATES: Rules = Rules { creates_on_update: true, ..Rules::PLAIN };
+static LIMIT_RANGE: Rules = Rules { creates_on_update: true, default: defaults::limit_range, ..Rules::PLAIN };
+static ENDPOINTS: Rules = Rules {
+    creates_on_update: true,
+    deprecation: Some("v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice"),
+    ..Rules::PLAIN
+};
+static PVC: Rules = Rules {
+    answers_deleted: true,
+    default: |object| defaults::fill(defaults::CLAIM, object),
+    prepare_create: defaults::claim,
+    ..Rules::PLAIN
+};
+static PRIORITY_CLASS: Rules = Rules {
+    keeps_generation: true,
+    default: |object| defaults::fill(defaults::PRIORITY_CLASS, object),
+    validate_update: |update| immutable(update, &[&["value"], &["preemptionPolicy"]]),
+    ..Rules::WITH_GENERATION
+};
+static MUTATING_WEBHOOKS: Rules = Rules {
+    default: |object| {
+        defaults::fill(defaults::WEBHOOKS, object);
+        defaults::fill(defaults::MUTATING_WEBHOOKS, object);
+    },
+    ..Rules::STRICT
+};
+static CRON_JOB: Rules = Rules { default: defaults::cron_job, ..Rules::WITH_GENERATION };
+static NETWORK_POLICY: Rules = Rules { default: defaults::network_policy, ..Rules::WITH_GENERATION };
+static BINDING: Rules = Rules {
+    default: defaults::role_binding,
+    validate_update: |update| immutable(update, &[&["roleRef"]]),
+    ..Rules::PLAIN
+};
+static WEBHOOKS: Rules = Rules { default: |object| defaults::fill(defaults::WEBHOOKS, object), ..Rules::STRICT };
+static POLICY: Rules = Rules { default: |object| defaults::fill(defaults::POLICY, object), ..Rules::STRICT };
+static API_SERVICE: Rules = Rules {
+    allows_unconditional_update: false,
+    default: |object| defaults::fill(defaults::API_SERVICE, object),
+    ..Rules::PLAIN
+};
+static DEFINITION: Rules = Rules { default: |object| defaults::fill(defaults::DEFINITION, object), ..Rules::STRICT };
+static CLAIM: Rules =
+    Rules { answers_deleted: true, default: |object| defaults::fill(defaults::RESOURCE_CLAIM, object), ..Rules::PLAIN };
+static ENDPOINT_SLICE: Rules =
+    Rules { default: |object| defaults::fill(defaults::ENDPOINT_SLICE, object), ..Rules::WITH_GENERATION };
 static WITH_GENERATION: Rules = Rules::WITH_GENERATION;
 static STRICT: Rules = Rules::STRICT;
 static ANSWERS_WITH_GENERATION: Rules = Rules { answers_deleted: true, ..Rules::WITH_GENERATION };
@@ -121,16 +189,6 @@ static EVENT: Rules = Rules {
 };
 static LEASE: Rules = Rules { allows_unconditional_update: false, creates_on_update: true, ..Rules::PLAIN };
 static STRICT_PLAIN: Rules = Rules { allows_unconditional_update: false, ..Rules::PLAIN };
-static NODE: Rules =
-    Rules { selectable: &["spec.unschedulable"], unknown_selector: UnknownSelector::Kind, ..Rules::PLAIN };
-static SERVICE: Rules = Rules {
-    answers_deleted: true,
-    creates_on_update: true,
-    check_name: name::dns1035_label,
-    selectable: &["spec.clusterIP", "spec.type"],
-    unknown_selector: UnknownSelector::Kind,
-    ..Rules::PLAIN
-};
 
 /// The rules of a built-in resource.
 pub fn of(group: &str, plural: &str) -> &'static Rules {
@@ -139,26 +197,34 @@ pub fn of(group: &str, plural: &str) -> &'static Rules {
         ("", "namespaces") => &namespace::RULES,
         ("", "configmaps") => &config_map::RULES,
         ("", "secrets") => &secret::RULES,
-        ("", "nodes") => &NODE,
-        ("", "services") => &SERVICE,
+        ("", "nodes") => &node::RULES,
+        ("", "services") => &service::RULES,
         ("", "events") | ("events.k8s.io", "events") => &EVENT,
-        ("", "serviceaccounts" | "resourcequotas" | "persistentvolumeclaims")
-        | ("resource.k8s.io", "resourceclaims" | "resourceclaimtemplates") => &ANSWERS_DELETED,
+        ("", "serviceaccounts" | "resourcequotas") => &ANSWERS_DELETED,
+        ("resource.k8s.io", "resourceclaims" | "resourceclaimtemplates") => &CLAIM,
         ("", "podtemplates") | ("resource.k8s.io", "deviceclasses" | "resourceslices") => &ANSWERS_WITH_GENERATION,
-        ("", "endpoints" | "limitranges") => &CREATES,
+        ("", "persistentvolumeclaims") => &PVC,
+        ("", "endpoints") => &ENDPOINTS,
+        ("", "limitranges") => &LIMIT_RANGE,
         ("batch", "jobs") => &job::RULES,
         ("apps", "deployments") => &workloads::DEPLOYMENT,
         ("apps", "replicasets") => &workloads::REPLICA_SET,
         ("apps", "statefulsets") => &workloads::STATEFUL_SET,
         ("apps", "daemonsets") => &workloads::DAEMON_SET,
         ("coordination.k8s.io", "leases") => &LEASE,
-        ("node.k8s.io", "runtimeclasses") | ("apiregistration.k8s.io", _) => &STRICT_PLAIN,
-        ("policy", "poddisruptionbudgets") | ("admissionregistration.k8s.io" | "apiextensions.k8s.io", _) => &STRICT,
-        ("batch", "cronjobs")
-        | ("flowcontrol.apiserver.k8s.io", _)
-        | ("networking.k8s.io", "ingresses" | "networkpolicies")
-        | ("discovery.k8s.io", "endpointslices")
-        | ("scheduling.k8s.io", "priorityclasses") => &WITH_GENERATION,
+        ("node.k8s.io", "runtimeclasses") => &STRICT_PLAIN,
+        ("apiregistration.k8s.io", _) => &API_SERVICE,
+        ("apiextensions.k8s.io", _) => &DEFINITION,
+        ("policy", "poddisruptionbudgets") => &STRICT,
+        ("admissionregistration.k8s.io", "mutatingwebhookconfigurations") => &MUTATING_WEBHOOKS,
+        ("admissionregistration.k8s.io", "validatingwebhookconfigurations") => &WEBHOOKS,
+        ("admissionregistration.k8s.io", _) => &POLICY,
+        ("rbac.authorization.k8s.io", "rolebindings" | "clusterrolebindings") => &BINDING,
+        ("scheduling.k8s.io", "priorityclasses") => &PRIORITY_CLASS,
+        ("batch", "cronjobs") => &CRON_JOB,
+        ("networking.k8s.io", "networkpolicies") => &NETWORK_POLICY,
+        ("discovery.k8s.io", "endpointslices") => &ENDPOINT_SLICE,
+        ("networking.k8s.io", "ingresses") | ("flowcontrol.apiserver.k8s.io", _) => &WITH_GENERATION,
         _ => &PLAIN,
     }
 }

@@ -95,9 +95,10 @@ fn merge_value(
         Value::Array(items) if strategy.merges => {
             let before = object.get(name).and_then(Value::as_array).cloned().unwrap_or_default();
             let mut merged = merge_lists(schema, strategy, before.clone(), items)?;
-            if let Some(order) = order {
-                reorder(&mut merged, order, &before, strategy.merge_key.as_deref());
-            }
+            // Without an order of its own the patch gives its elements': they come before what only the object has,
+            // unless that stood before them.
+            let own = Value::Array(items.clone());
+            reorder(&mut merged, order.unwrap_or(&own), &before, strategy.merge_key.as_deref());
             object.insert(name.to_owned(), merged.into());
             Ok(())
         }
@@ -211,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn lists_merge_by_key_and_new_elements_go_last() {
+    fn lists_merge_by_key_and_keep_their_order() {
         let result =
             patched(pod("ab"), &json!({"spec": {"containers": [{"name": "b", "image": "x"}, {"name": "c"}]}})).unwrap();
         assert_eq!(names(&result), "abc");

@@ -85,6 +85,11 @@ impl DeleteOptions {
         if errors.is_empty() { Ok(()) } else { Err(Status::invalid(options("DeleteOptions"), &errors)) }
     }
 
+    /// Whether nothing is said of dependents.
+    fn leaves_it_open(&self) -> bool {
+        self.propagation.is_none() && self.orphans.is_none()
+    }
+
     /// The finalizer that keeps an object until its dependents are dealt with.
     fn finalizer(&self, resource: &Resource) -> Option<&'static str> {
         match (self.propagation.as_deref(), self.orphans) {
@@ -121,6 +126,9 @@ impl Server {
     pub async fn delete(&self, call: &Call, resource: &Resource) -> Result<Reply> {
         let options = DeleteOptions::read(call)?;
         self.protect(resource, &call.path.name)?;
+        if let Some(warning) = resource.rules.orphan_warning.filter(|_| options.leaves_it_open()) {
+            call.warn(warning);
+        }
         let outcome = self.delete_one(resource, &call.key(), &options, || call.not_found(resource)).await?;
         Ok(match outcome {
             Outcome::Stays(object) => Reply::ok(typed(resource, &object.value)),
@@ -227,20 +235,21 @@ impl Server {
         let now = self.clock.time();
         let Some(metadata) = object_at(&mut value, &["metadata"]) else { return value };
         let is_first = !metadata.contains_key("deletionTimestamp");
-        if is_first {
+        if is_first || !options.leaves_it_open() {
             let mut finalizers: Vec<Value> =
                 metadata.get("finalizers").and_then(Value::as_array).cloned().unwrap_or_default();
-            if let Some(wanted) = options.finalizer(resource) {
+            if !options.leaves_it_open() || options.finalizer(resource).is_some() {
                 finalizers.retain(|name| name != ORPHAN && name != FOREGROUND);
-                finalizers.push(wanted.into());
+                finalizers.extend(options.finalizer(resource).map(Value::from));
             }
-            if let Some(own) = crate::crd::finalizer(resource) {
+            if let Some(own) = crate::crd::finalizer(resource).filter(|_| is_first) {
                 finalizers.push(own.into());
             }
-            if !finalizers.is_empty() {
-                metadata.insert("finalizers".into(), finalizers.into());
-            }
-            let generation = metadata.get("generation").and_then(Value::as_i64);
+            match finalizers.is_empty() {
+                true => metadata.remove("finalizers"),
+                false => metadata.insert("finalizers".into(), finalizers.into()),
+            };
+            let generation = metadata.get("generation").and_then(Value::as_i64).filter(|_| is_first);
             if let Some(generation) = generation.filter(|_| crate::crd::finalizer(resource).is_none()) {
                 metadata.insert("generation".into(), (generation + 1).into());
             }
@@ -249,7 +258,10 @@ impl Server {
         if is_first || was.is_some_and(|was| grace < was) {
             let until = Time::new(now.timestamp() + jiff::SignedDuration::from_secs(grace));
             metadata.insert("deletionTimestamp".into(), until.to_string().into());
-            metadata.insert("deletionGracePeriodSeconds".into(), grace.into());
+            // Kinds that end in a way of their own do not show a grace period.
+            if resource.storage != "namespaces" && crate::crd::finalizer(resource).is_none() {
+                metadata.insert("deletionGracePeriodSeconds".into(), grace.into());
+            }
         }
         if resource.storage == "namespaces" {
             value["status"]["phase"] = "Terminating".into();

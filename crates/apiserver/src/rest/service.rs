@@ -240,6 +240,9 @@ impl Server {
         if let Some(warning) = resource.custom.as_ref().and_then(|custom| custom.deprecation.as_ref()) {
             call.warn(warning.clone());
         }
+        if let Some(warning) = resource.rules.deprecation {
+            call.warn(warning);
+        }
         match (verb, call.path.subresource.as_str()) {
             ("get", "") => self.get(call, resource).await,
             ("list", _) => self.list(call, resource, &call.query.list_options()?).await,

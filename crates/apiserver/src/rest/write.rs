@@ -14,7 +14,7 @@ use super::list::typed;
 use super::reply::Reply;
 use super::service::{Call, Server};
 use crate::kinds::Resource;
-use crate::kinds::rules::Update;
+use crate::kinds::rules::{Moment, Update};
 use crate::managed;
 use crate::meta;
 use crate::patch;
@@ -100,12 +100,14 @@ impl Server {
         let resource = write.resource;
         meta::settle_namespace(&mut value, &write.call.path.namespace)?;
         let version = value["metadata"]["resourceVersion"].as_str().unwrap_or_default();
-        if !["", "0"].contains(&version) {
+        // What is no version at all does no harm.
+        if version.parse::<u64>().is_ok_and(|version| version > 0) {
             return Err(Status::internal("resourceVersion should not be set on objects to be created"));
         }
         meta::generate_name(&mut value, &self.random);
         self.check_namespace(resource, &value)?;
-        if has_own_status(resource)
+        if resource.subresource("status").is_some()
+            && !resource.rules.creates_with_status
             && let Some(object) = value.as_object_mut()
         {
             object.remove("status");
@@ -114,7 +116,7 @@ impl Server {
             managed::track(&resource.schema, None, &mut value, &write.intent(self));
         }
         meta::fill(&mut value, resource, &self.random, &self.clock);
-        (resource.rules.prepare_create)(&mut value);
+        (resource.rules.prepare_create)(&mut value, Moment { now: self.clock.time(), random: &self.random });
         crate::crd::prepare(resource, &mut value);
         self.shape(resource, &mut value).map_err(Status::internal)?;
         let name = value["metadata"]["name"].as_str().unwrap_or_default().to_owned();
@@ -160,8 +162,7 @@ impl Server {
             if exists {
                 let at = Path::new("metadata").child("resourceVersion");
                 let error = Error::invalid(&at, 0, "must be specified for an update");
-                let kind = if resource.custom.is_some() { &resource.plural } else { &resource.kind };
-                return Err(Status::invalid(About { group: &resource.group, kind, name: &call.path.name }, &[error]));
+                return Err(Status::invalid(call.about(resource), &[error]));
             }
         }
         if self.store.get(&resource.storage, &call.key()).is_none() && resource.rules.creates_on_update {
@@ -215,10 +216,18 @@ impl Server {
         let is_forced = call.query.flag("force").unwrap_or_default();
         let intent = write.intent(self);
         let make = |live: Option<&Value>| -> Result<Next> {
+            let written = config.clone();
             let mut config = config.clone();
             self.settle_applied(call, &mut config)?;
             let mut value = managed::apply(&resource.schema, live, &config, &intent, is_forced)
                 .map_err(|error| error.to_status(resource, call))?;
+            if intent.manager == managed::KUBECTL {
+                let applied = format!("{}\n", typed(resource, &written));
+                let annotations = value["metadata"]["annotations"].as_object_mut();
+                if let Some(last) = annotations.and_then(|annotations| annotations.get_mut(managed::LAST_APPLIED)) {
+                    *last = applied.into();
+                }
+            }
             for name in ["uid", "resourceVersion"] {
                 if let Some(given) = config["metadata"].get(name) {
                     value["metadata"][name] = given.clone();
@@ -292,12 +301,17 @@ impl Server {
         let Next { mut value, has_managed } = next;
         let old = &read.value;
         meta::settle_namespace(&mut value, &call.path.namespace)?;
-        check_preconditions(call, resource, &value, old)?;
+        check_preconditions(write, &value, old)?;
         meta::carry_over(&mut value, old);
         match write.part {
             Part::Status => value = with_status(resource, value, old),
-            Part::Main if has_own_status(resource) => keep_status(&mut value, old),
-            Part::Main => (resource.rules.prepare_update)(&mut value, old),
+            Part::Main => {
+                if resource.subresource("status").is_some() {
+                    keep_status(&mut value, old);
+                }
+                (resource.rules.prepare_update)(&mut value, old);
+                crate::crd::prepare_update(resource, &mut value);
+            }
             Part::Scale | Part::Whole => {}
         }
         value["metadata"]["resourceVersion"] = old["metadata"]["resourceVersion"].clone();
@@ -350,11 +364,6 @@ pub fn is_deleted(object: &Value) -> bool {
     object["metadata"].get("deletionTimestamp").is_some()
 }
 
-/// Whether status is a part of its own: for custom resources that say so.
-fn has_own_status(resource: &Resource) -> bool {
-    resource.custom.is_some() && resource.subresource("status").is_some()
-}
-
 fn keep_status(value: &mut Value, old: &Value) {
     if let Some(object) = value.as_object_mut() {
         match old.get("status") {
@@ -392,7 +401,7 @@ fn with_status(resource: &Resource, mut new: Value, old: &Value) -> Value {
 
 /// Generation counts changes of what is neither metadata nor status.
 fn move_generation(resource: &Resource, value: &mut Value, old: &Value) {
-    if !resource.rules.has_generation {
+    if !resource.rules.has_generation || resource.rules.keeps_generation {
         return;
     }
     let ignores_status = resource.custom.is_none() || resource.subresource("status").is_some();
@@ -428,18 +437,23 @@ fn check_name(call: &Call, value: &Value) -> Result<()> {
     Ok(())
 }
 
-/// A version or uid in an object that is written is one that it must still have.
-fn check_preconditions(call: &Call, resource: &Resource, value: &Value, old: &Value) -> Result<()> {
-    let text = |object: &'_ Value, name: &str| object["metadata"][name].as_str().unwrap_or_default().to_owned();
+/// A version in an object that is written is one that it must still have; a uid never changes.
+fn check_preconditions(write: &Write<'_>, value: &Value, old: &Value) -> Result<()> {
+    let (call, resource) = (write.call, write.resource);
+    let text = |object: &Value, name: &str| object["metadata"][name].as_str().unwrap_or_default().to_owned();
     let (uid, version) = (text(value, "uid"), text(value, "resourceVersion"));
-    if !uid.is_empty() && uid != text(old, "uid") {
-        let why = format!("Precondition failed: UID in precondition: {uid}, UID in object meta: {}", text(old, "uid"));
-        return Err(Status::conflict(call.about(resource), &why));
-    }
     if !["", "0"].contains(&version.as_str()) && version != text(old, "resourceVersion") {
         return Err(Status::conflict(call.about(resource), MODIFIED));
     }
-    Ok(())
+    if uid.is_empty() || uid == text(old, "uid") {
+        return Ok(());
+    }
+    if call.method == http::Method::PUT {
+        let why = format!("Precondition failed: UID in precondition: {uid}, UID in object meta: {}", text(old, "uid"));
+        return Err(Status::conflict(call.about(resource), &why));
+    }
+    let error = Error::invalid(&Path::new("metadata").child("uid"), uid, "field is immutable");
+    Err(write.invalid(&call.path.name, &[error.clone(), error]))
 }
 
 /// A manager's name is short and printable.

@@ -81,7 +81,9 @@ impl Walk {
                 Some(inner) if !inner.is_null() => {
                     let part = if self.path.is_empty() { name.clone() } else { format!(".{name}") };
                     self.inside(&part, |walk| walk.value(schema, inner))?;
-                    if is_left_out(schema, inner) {
+                    let is_list = matches!(&*schema.form, Form::List(_) | Form::Map(_));
+                    if is_left_out(schema, inner) || is_list && is_empty(inner) {
+                        // Storage does not tell an empty list from none.
                         object.remove(name);
                     }
                 }

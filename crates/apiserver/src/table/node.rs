@@ -19,9 +19,16 @@ pub fn cells(object: &Value, now: Timestamp) -> Vec<Value> {
         address(object, "InternalIP").into(),
         address(object, "ExternalIP").into(),
         info("osImage").into(),
-        info("kernelVersion").into(),
+        kernel(&object["status"]["nodeInfo"], &info("kernelVersion")).into(),
         info("containerRuntimeVersion").into(),
     ]
+}
+
+fn kernel(info: &Value, version: &str) -> String {
+    match info["architecture"].as_str().filter(|name| !name.is_empty()) {
+        Some(architecture) if version != "<unknown>" => format!("{version} ({architecture})"),
+        _ => version.to_owned(),
+    }
 }
 
 fn status(object: &Value) -> String {

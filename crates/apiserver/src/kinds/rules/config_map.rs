@@ -11,14 +11,14 @@ fn validate(object: &Value) -> Errors {
     let mut errors = Errors::new();
     let keys = |field: &str| object[field].as_object().into_iter().flat_map(Map::keys);
     for key in keys("data") {
-        errors.extend(check_key(key, &Path::new("data").key(key)));
+        let at = Path::new("data").key(key);
+        errors.extend(check_key(key, &at));
+        if object["binaryData"].get(key).is_some() {
+            errors.push(Error::invalid(&at, key.as_str(), "duplicate of key present in binaryData"));
+        }
     }
     for key in keys("binaryData") {
-        let at = Path::new("binaryData").key(key);
-        errors.extend(check_key(key, &at));
-        if object["data"].get(key).is_some() {
-            errors.push(Error::invalid(&at, key.as_str(), "duplicate of key present in data"));
-        }
+        errors.extend(check_key(key, &Path::new("binaryData").key(key)));
     }
     errors
 }

@@ -2,10 +2,10 @@
 
 use kueue_core::field::{Error, Errors, Path};
 use kueue_core::name;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::pod_template::default_spec;
-use super::{Rules, UnknownSelector, Update, immutable, set_default};
+use super::{Moment, Rules, UnknownSelector, Update, immutable, set_default};
 
 pub static RULES: Rules = Rules {
     has_generation: true,
@@ -15,7 +15,10 @@ pub static RULES: Rules = Rules {
     unknown_selector: UnknownSelector::Kind,
     default,
     prepare_create,
-    prepare_update,
+    orphan_warning: Some(
+        "child pods are preserved by default when jobs are deleted; set propagationPolicy=Background to remove them or \
+         set propagationPolicy=Orphan to suppress this warning",
+    ),
     validate,
     validate_update,
     status_metadata: &["annotations", "labels"],
@@ -46,8 +49,7 @@ fn default(object: &mut Value) {
     set_default(spec, "podReplacementPolicy", replaced);
 }
 
-fn prepare_create(object: &mut Value) {
-    object["status"] = json!({});
+fn prepare_create(object: &mut Value, _: Moment<'_>) {
     if object["spec"]["manualSelector"] == true {
         return;
     }
@@ -65,10 +67,6 @@ fn prepare_create(object: &mut Value) {
     }
     let shown = object["spec"]["template"]["metadata"]["labels"].clone();
     set_default(&mut object["metadata"], "labels", shown);
-}
-
-fn prepare_update(new: &mut Value, old: &Value) {
-    new["status"] = old["status"].clone();
 }
 
 fn validate(object: &Value) -> Errors {
@@ -96,7 +94,12 @@ fn validate_update(update: Update<'_>) -> Errors {
     let at = |value: &Value, name: &str| value["spec"][name].clone();
     let is_elastic =
         at(update.old, "completionMode") == "Indexed" && at(update.new, "completions") == at(update.new, "parallelism");
-    if !is_elastic {
+    let has_moved = at(update.new, "completions") != at(update.old, "completions");
+    if has_moved && at(update.old, "completionMode") == "Indexed" && !is_elastic {
+        let place = Path::new("spec").child("completions");
+        let why = "can only be modified in tandem with spec.parallelism";
+        errors.push(Error::invalid(&place, at(update.new, "completions"), why));
+    } else if !is_elastic {
         errors.extend(immutable(update, &[&["spec", "completions"]]));
     }
     errors.extend(immutable(update, &[&["spec", "selector"]]));
@@ -129,11 +132,22 @@ fn template(object: &Value, old: &Value) -> Value {
             template["spec"][name] = Value::Null;
         }
     }
+    let conditions = old["status"]["conditions"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let says_so = |condition: &Value| condition["type"] == "Suspended" && condition["status"] == "True";
+    if old["spec"]["suspend"] == true && conditions.iter().any(says_so) {
+        for list in ["containers", "initContainers"] {
+            for container in template["spec"][list].as_array_mut().into_iter().flatten() {
+                container["resources"] = Value::Null;
+            }
+        }
+    }
     template
 }
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     fn job(suspend: bool, selector: &str) -> Value {

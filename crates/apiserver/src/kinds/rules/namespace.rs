@@ -3,7 +3,7 @@
 use kueue_core::name;
 use serde_json::{Value, json};
 
-use super::{Rules, UnknownSelector};
+use super::{Moment, Rules, UnknownSelector};
 
 pub static RULES: Rules = Rules {
     check_name: name::dns1123_label,
@@ -29,7 +29,7 @@ fn default(object: &mut Value) {
     }
 }
 
-fn prepare_create(object: &mut Value) {
+fn prepare_create(object: &mut Value, _: Moment<'_>) {
     object["status"] = json!({"phase": "Active"});
     let finalizers = crate::schema::object_at(object, &["spec"])
         .and_then(|spec| spec.entry("finalizers").or_insert_with(|| json!([])).as_array_mut());
@@ -43,5 +43,4 @@ fn prepare_create(object: &mut Value) {
 /// `spec.finalizers` change through `/finalize` alone.
 fn prepare_update(new: &mut Value, old: &Value) {
     new["spec"] = old["spec"].clone();
-    new["status"] = old["status"].clone();
 }

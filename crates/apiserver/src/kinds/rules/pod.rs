@@ -5,7 +5,7 @@ use kueue_core::quantity::Quantity;
 use serde_json::{Map, Value, json};
 
 use super::pod_template::default_spec;
-use super::{Rules, UnknownSelector, Update, set_default};
+use super::{Moment, Rules, UnknownSelector, Update, set_default};
 
 pub static RULES: Rules = Rules {
     has_generation: true,
@@ -23,7 +23,6 @@ pub static RULES: Rules = Rules {
     unknown_selector: UnknownSelector::Label,
     default,
     prepare_create,
-    prepare_update,
     validate_update,
     status_metadata: &["annotations", "labels"],
     ..Rules::PLAIN
@@ -37,14 +36,20 @@ fn default(object: &mut Value) {
     let spec = &mut object["spec"];
     default_spec(spec);
     set_default(spec, "enableServiceLinks", true);
+    if let Some(address) = object.pointer("/status/podIP").cloned()
+        && let Some(status) = object.get_mut("status")
+    {
+        set_default(status, "podIPs", json!([{"ip": address}]));
+    }
 }
 
-fn prepare_create(object: &mut Value) {
+fn prepare_create(object: &mut Value, moment: Moment<'_>) {
     let mut status = json!({"phase": "Pending", "qosClass": qos_class(&object["spec"])});
     let is_gated = object["spec"]["schedulingGates"].as_array().is_some_and(|gates| !gates.is_empty());
     if is_gated {
         status["conditions"] = json!([{
             "type": "PodScheduled", "status": "False", "reason": "SchedulingGated",
+            "lastTransitionTime": moment.now.to_string(),
             "message": "Scheduling is blocked due to non-empty scheduling gates",
         }]);
     }
@@ -91,6 +96,11 @@ fn qos_class(spec: &Value) -> &'static str {
         let limits = amounts(container, "limits");
         limits.len() == 2 && amounts(container, "requests") == limits
     };
+    // What a pod asks for as a whole counts like a container.
+    let mut containers = containers;
+    if spec["resources"].is_object() {
+        containers = vec![spec];
+    }
     if containers.iter().all(asks_nothing) {
         "BestEffort"
     } else if containers.iter().all(is_guaranteed) {
@@ -98,10 +108,6 @@ fn qos_class(spec: &Value) -> &'static str {
     } else {
         "Burstable"
     }
-}
-
-fn prepare_update(new: &mut Value, old: &Value) {
-    new["status"] = old["status"].clone();
 }
 
 /// What of a pod's spec may change at all; gates only lose members.
@@ -113,12 +119,18 @@ fn validate_update(update: Update<'_>) -> Errors {
         gates.iter().filter_map(|gate| gate["name"].as_str()).map(str::to_owned).collect()
     };
     let (old_gates, new_gates) = (names(update.old), names(update.new));
-    if let Some(added) = new_gates.iter().find(|gate| !old_gates.contains(gate)) {
-        let why = format!("only deletion is allowed, but found new scheduling gate '{added}'");
-        errors.push(Error::forbidden(&at.child("schedulingGates"), why));
+    if let Some(index) = new_gates.iter().position(|gate| !old_gates.contains(gate)) {
+        let why = format!("only deletion is allowed, but found new scheduling gate '{}'", new_gates[index]);
+        errors.push(Error::forbidden(&at.child("schedulingGates").index(index).child("name"), why));
         return errors;
     }
     let is_gated = !old_gates.is_empty();
+    if is_gated {
+        errors.extend(validate_gated(update));
+        if !errors.is_empty() {
+            return errors;
+        }
+    }
     let (old, new) = (frozen(update.old, update.old, is_gated), frozen(update.new, update.old, is_gated));
     if old != new {
         let why = "pod updates may not change fields other than `spec.containers[*].image`,\
@@ -160,6 +172,17 @@ fn frozen(object: &Value, old: &Value, is_gated: bool) -> Value {
         spec[name] = Value::Null;
     }
     spec
+}
+
+/// A gated pod may be told more about where it runs, and nothing may be taken back.
+fn validate_gated(update: Update<'_>) -> Errors {
+    let mut errors = Errors::new();
+    let (old, new) = (&update.old["spec"], &update.new["spec"]);
+    if !gains_keys(&old["nodeSelector"], &new["nodeSelector"]) {
+        let why = "only additions to spec.nodeSelector are allowed (no mutations or deletions)";
+        errors.push(Error::invalid(&Path::new("spec").child("nodeSelector"), new["nodeSelector"].clone(), why));
+    }
+    errors
 }
 
 fn gains_keys(old: &Value, new: &Value) -> bool {
@@ -204,7 +227,7 @@ mod tests {
         assert!(say(one.clone(), none.clone()).is_empty());
         assert_eq!(
             say(none, one),
-            ["spec.schedulingGates: Forbidden: only deletion is allowed, but found new scheduling gate 'a'"]
+            ["spec.schedulingGates[0].name: Forbidden: only deletion is allowed, but found new scheduling gate 'a'"]
         );
     }
 

@@ -1,6 +1,7 @@
 //! Deployments, ReplicaSets, StatefulSets and DaemonSets: a template, a selector that stays, defaults.
 
-use kueue_core::field::Errors;
+use kueue_core::field::{Error, Errors, Path};
+use kueue_core::selector::LabelSelector;
 use serde_json::{Value, json};
 
 use super::pod_template::default_spec;
@@ -8,26 +9,31 @@ use super::{Rules, Update, immutable, set_default};
 
 pub static DEPLOYMENT: Rules = Rules {
     default: default_deployment,
-    prepare_create: clear_status,
-    prepare_update: keep_status,
+    validate,
     validate_update: keep_selector,
     status_metadata: &["annotations"],
     ..Rules::WITH_GENERATION
 };
-pub static REPLICA_SET: Rules = Rules { default: default_replica_set, status_metadata: &[], ..DEPLOYMENT };
-pub static STATEFUL_SET: Rules = Rules { default: default_stateful_set, status_metadata: &[], ..DEPLOYMENT };
-pub static DAEMON_SET: Rules = Rules { default: default_daemon_set, status_metadata: &[], ..DEPLOYMENT };
-
-fn clear_status(object: &mut Value) {
-    object["status"] = json!({});
-}
-
-fn keep_status(new: &mut Value, old: &Value) {
-    new["status"] = old["status"].clone();
-}
+pub static REPLICA_SET: Rules =
+    Rules { default: default_replica_set, status_metadata: &["annotations", "labels"], ..DEPLOYMENT };
+pub static STATEFUL_SET: Rules =
+    Rules { default: default_stateful_set, status_metadata: &["annotations", "labels"], ..DEPLOYMENT };
+pub static DAEMON_SET: Rules =
+    Rules { default: default_daemon_set, status_metadata: &["annotations", "labels"], ..DEPLOYMENT };
 
 fn keep_selector(update: Update<'_>) -> Errors {
     immutable(update, &[&["spec", "selector"]])
+}
+
+/// The selector must find the pods of the template.
+fn validate(object: &Value) -> Errors {
+    let selector: LabelSelector = serde_json::from_value(object["spec"]["selector"].clone()).unwrap_or_default();
+    let labels = &object["spec"]["template"]["metadata"]["labels"];
+    if selector.matches(&crate::meta::strings(labels)) {
+        return Errors::new();
+    }
+    let at = Path::new("spec").child("template").child("metadata").child("labels");
+    vec![Error::invalid(&at, labels.clone(), "`selector` does not match template `labels`")]
 }
 
 fn default_template(object: &mut Value) {

@@ -12,7 +12,7 @@ fn check(type_name: &str, mut given: Value, wanted: &Value) {
 #[test]
 fn empty_values_are_left_out_and_pointers_keep_theirs() {
     let given = json!({"hostNetwork": false, "nodeName": "", "nodeSelector": {}, "containers": [], "terminationGracePeriodSeconds": 0});
-    check("core.v1.PodSpec", given, &json!({"containers": [], "terminationGracePeriodSeconds": 0}));
+    check("core.v1.PodSpec", given, &json!({"containers": null, "terminationGracePeriodSeconds": 0}));
 }
 
 #[test]
