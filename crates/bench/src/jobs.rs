@@ -113,6 +113,7 @@ impl Jobs {
                 count: 1,
                 min_count: None,
                 requests: vec![("cpu".into(), i64::from(job.cpu) * 1000)],
+                group: None,
                 placement: PodPlacement::default(),
                 fingerprint: 0,
             }],

@@ -20,6 +20,7 @@ use crate::text::refusal::Refusal;
 use crate::workload::{Progress, Total};
 
 pub(crate) use attempt::{Attempt, Obstacle};
+use flavor::Found;
 
 /// What has to happen before a flavor can be used; later is better.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -91,6 +92,8 @@ pub(crate) struct Choice {
 /// What one pod set gets.
 #[derive(Clone, Debug)]
 pub(crate) struct PodSetAssignment {
+    /// Its position among the workload's pod sets.
+    pub(crate) index: usize,
     pub(crate) count: i32,
     pub(crate) requests: Vec<(ResourceId, i64)>,
     /// By resource name.
@@ -138,24 +141,28 @@ impl Engine {
             mode: Mode::NoFit,
             obstacle: None,
             progress: Progress {
-                tried: Vec::with_capacity(totals.len()),
+                tried: vec![Vec::new(); totals.len()],
                 generation: self.quotas.node(plan.node).generation,
                 cycle: self.cycles,
             },
         };
-        for (index, total) in totals.iter().enumerate() {
-            let mut total = total.clone();
+        for first in 0..totals.len() {
+            let members = self.group_led_by(plan.workload, first);
+            let mut group: Vec<Total> = members.iter().map(|index| totals[*index].clone()).collect();
             if counts_pods {
-                self.set_pods(&mut total, pods);
+                group.iter_mut().for_each(|total| self.set_pods(total, pods));
             }
-            let pod_set = self.assign_pod_set(plan, index, total, &assignment.usage);
-            let is_failed = !pod_set.requests.is_empty() && pod_set.flavors.is_empty();
-            let name = &self.workloads[plan.workload].pod_sets[index].spec.name;
-            assignment.add(pod_set, name, plan.replaced, &mut self.names);
+            let mut is_failed = false;
+            for pod_set in self.assign_group(plan, &members, group, &assignment.usage) {
+                is_failed |= !pod_set.requests.is_empty() && pod_set.flavors.is_empty();
+                let name = &self.workloads[plan.workload].pod_sets[pod_set.index].spec.name;
+                assignment.add(pod_set, name, plan.replaced, &mut self.names);
+            }
             if is_failed {
                 break;
             }
         }
+        assignment.pod_sets.sort_by_key(|pod_set| pod_set.index);
         assignment.mode = assignment.pod_sets.iter().map(PodSetAssignment::mode).min().unwrap_or(Mode::NoFit);
         if assignment.mode == Mode::NoFit && self.settings.gates.enabled(Gate::UnadmittedWorkloadsObservability) {
             assignment.obstacle = Some(assignment.obstacle(plan.rules).reason());
@@ -174,43 +181,94 @@ impl Engine {
         }
     }
 
-    fn assign_pod_set(
+    /// The pod sets that share flavors, if this is the first of them; a pod set without group is alone.
+    fn group_led_by(&self, workload: WorkloadId, first: usize) -> Vec<usize> {
+        let pod_sets = &self.workloads[workload].pod_sets;
+        let Some(group) = &pod_sets[first].spec.group else { return vec![first] };
+        let members: Vec<usize> =
+            (0..pod_sets.len()).filter(|index| pod_sets[*index].spec.group.as_ref() == Some(group)).collect();
+        if members.first() == Some(&first) { members } else { Vec::new() }
+    }
+
+    /// Finds flavors for what all members need together; each member takes those of the resources it asks for.
+    fn assign_group(
         &mut self,
         plan: &Plan<'_>,
-        index: usize,
-        total: Total,
+        members: &[usize],
+        totals: Vec<Total>,
         assumed: &[(PoolId, Amount)],
-    ) -> PodSetAssignment {
-        let mut pod_set = PodSetAssignment {
-            count: total.count,
-            requests: total.requests,
-            flavors: Vec::new(),
-            refusals: Vec::new(),
-            attempts: Vec::new(),
-        };
-        for slot in 0..pod_set.requests.len() {
-            let (resource, amount) = pod_set.requests[slot];
+    ) -> Vec<PodSetAssignment> {
+        let requests = self.sum_of(&totals);
+        let found = self.find_flavors(plan, members, &requests, assumed);
+        let mut assigned: Vec<PodSetAssignment> = members
+            .iter()
+            .zip(totals)
+            .map(|(index, total)| PodSetAssignment {
+                index: *index,
+                count: total.count,
+                flavors: found.choices.iter().filter(|(resource, _)| total.asks_for(*resource)).copied().collect(),
+                requests: total.requests,
+                refusals: Vec::new(),
+                attempts: Vec::new(),
+            })
+            .collect();
+        if let Some((last, others)) = assigned.split_last_mut() {
+            for other in others {
+                other.refusals.clone_from(&found.refusals);
+                other.attempts.clone_from(&found.attempts);
+            }
+            last.refusals = found.refusals;
+            last.attempts = found.attempts;
+        }
+        assigned
+    }
+
+    fn sum_of(&self, totals: &[Total]) -> Vec<(ResourceId, i64)> {
+        if let [alone] = totals {
+            return alone.requests.clone();
+        }
+        let mut sums: Vec<(ResourceId, i64)> = Vec::new();
+        for (resource, amount) in totals.iter().flat_map(|total| &total.requests) {
+            match sums.iter_mut().find(|(known, _)| known == resource) {
+                Some((_, sum)) => *sum = sum.saturating_add(*amount),
+                None => sums.push((*resource, *amount)),
+            }
+        }
+        self.names.sort_requests(&mut sums);
+        sums
+    }
+
+    /// One flavor per resource group, by resource name.
+    fn find_flavors(
+        &mut self,
+        plan: &Plan<'_>,
+        members: &[usize],
+        requests: &[(ResourceId, i64)],
+        assumed: &[(PoolId, Amount)],
+    ) -> Found {
+        let mut all = Found { choices: Vec::new(), refusals: Vec::new(), attempts: Vec::new() };
+        for (resource, amount) in requests.iter().copied() {
             let is_covered = plan.rules.group_of(resource).is_some();
             if !is_covered && (amount == 0 || self.ignores_undeclared()) {
                 continue;
             }
-            if pod_set.flavors.iter().any(|(known, _)| *known == resource) {
+            if all.choices.iter().any(|(known, _)| *known == resource) {
                 // It came with another resource of its group.
                 continue;
             }
-            let found = self.find_flavor(plan, index, &pod_set.requests, resource, assumed);
-            attempt::merge(&mut pod_set.attempts, found.attempts, resource, plan.rules, &self.names);
+            let found = self.find_flavor(plan, members, requests, resource, assumed);
+            attempt::merge(&mut all.attempts, found.attempts, resource, plan.rules, &self.names);
             if found.choices.is_empty() {
-                pod_set.flavors.clear();
-                pod_set.refusals = found.refusals;
+                all.choices.clear();
+                all.refusals = found.refusals;
                 break;
             }
-            pod_set.flavors.extend(found.choices);
-            pod_set.refusals.extend(found.refusals);
+            all.choices.extend(found.choices);
+            all.refusals.extend(found.refusals);
         }
         let names = &self.names;
-        pod_set.flavors.sort_by(|(a, _), (b, _)| names.resource(*a).cmp(names.resource(*b)));
-        pod_set
+        all.choices.sort_by(|(a, _), (b, _)| names.resource(*a).cmp(names.resource(*b)));
+        all
     }
 
     fn ignores_undeclared(&self) -> bool {
@@ -254,7 +312,8 @@ impl Assignment {
             let flavor = names.flavor_id(&wanted.flavor);
             (names.resource_id(&wanted.resource), Choice { flavor, mode, borrow: 0, tried: -1 })
         };
-        let pod_sets = wanted.iter().map(|pod_set| PodSetAssignment {
+        let pod_sets = wanted.iter().enumerate().map(|(index, pod_set)| PodSetAssignment {
+            index,
             count: pod_set.count,
             requests: Vec::new(),
             flavors: pod_set.flavors.iter().map(&mut choice).collect(),
@@ -281,7 +340,7 @@ impl Assignment {
             add_usage(&mut self.usage, pool, Amount::new(amount.saturating_sub(held)));
             tried.push((*resource, choice.tried));
         }
-        self.progress.tried.push(tried);
+        self.progress.tried[pod_set.index] = tried;
         self.pod_sets.push(pod_set);
     }
 
@@ -296,21 +355,23 @@ impl Assignment {
     /// Why not everything fits, pod set by pod set.
     pub(crate) fn message(&self, pod_set_names: &[&str], names: &Names) -> String {
         let mut message = String::new();
-        for (pod_set, name) in self.pod_sets.iter().zip(pod_set_names) {
+        for pod_set in &self.pod_sets {
             if pod_set.refusals.is_empty() {
                 continue;
             }
             if !message.is_empty() {
                 message.push_str("; ");
             }
-            message.push_str(&text::no_flavors(name, &sentences(&pod_set.refusals, names)));
+            let reasons = sentences(&pod_set.refusals, names);
+            message.push_str(&text::no_flavors(pod_set_names[pod_set.index], &reasons));
         }
         message
     }
 
     /// The flavors that were looked at, for the event about the reservation.
     pub(crate) fn considered(&self, pod_set_names: &[&str], names: &Names) -> String {
-        let parts = self.pod_sets.iter().zip(pod_set_names).filter_map(|(pod_set, name)| {
+        let parts = self.pod_sets.iter().filter_map(|pod_set| {
+            let name = pod_set_names[pod_set.index];
             let attempts: Vec<String> = pod_set.attempts.iter().filter_map(|attempt| attempt.render(names)).collect();
             (!attempts.is_empty()).then(|| format!("{name}: {}", attempts.join(", ")))
         });
@@ -333,7 +394,8 @@ impl Assignment {
     /// that are new.
     pub(crate) fn requests(&self, totals: &[Total], held: &[i32], names: &mut Names) -> Vec<(PoolId, Amount)> {
         let mut requests = Vec::new();
-        for ((pod_set, total), held) in self.pod_sets.iter().zip(totals).zip(held) {
+        for pod_set in &self.pod_sets {
+            let (Some(total), Some(held)) = (totals.get(pod_set.index), held.get(pod_set.index)) else { continue };
             for (resource, amount) in total.scaled_to(pod_set.count.saturating_sub(*held)).requests {
                 let choice = pod_set.flavors.iter().find(|(known, _)| *known == resource);
                 if let Some((_, choice)) = choice.filter(|_| amount != 0) {
@@ -346,10 +408,12 @@ impl Assignment {
 
     /// The flavors per pod set, to try no others.
     pub(crate) fn pins(&self) -> Vec<Vec<(ResourceId, FlavorId)>> {
-        let pins = |pod_set: &PodSetAssignment| {
-            pod_set.flavors.iter().map(|(resource, choice)| (*resource, choice.flavor)).collect()
-        };
-        self.pod_sets.iter().map(pins).collect()
+        let count = self.pod_sets.last().map_or(0, |last| last.index + 1);
+        let mut pins = vec![Vec::new(); count];
+        for pod_set in &self.pod_sets {
+            pins[pod_set.index] = pod_set.flavors.iter().map(|(resource, choice)| (*resource, choice.flavor)).collect();
+        }
+        pins
     }
 }
 

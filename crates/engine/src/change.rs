@@ -308,6 +308,8 @@ pub struct PodSetSpec {
     pub min_count: Option<i32>,
     /// What one pod needs, by resource name: milli-units of cpu, units of everything else.
     pub requests: Vec<(Name, i64)>,
+    /// Pod sets of the same group get the same flavors.
+    pub group: Option<Name>,
     /// Where its pods may run.
     pub placement: PodPlacement,
     /// Everything else that makes one template different from another for scheduling.

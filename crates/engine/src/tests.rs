@@ -1,6 +1,7 @@
 //! The engine in small stories: what is there, what happens, and the events that users see.
 
 mod ask;
+mod groups;
 mod lifecycle;
 mod slices;
 mod story;

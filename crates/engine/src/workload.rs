@@ -281,6 +281,10 @@ impl PodSet {
 }
 
 impl Total {
+    pub(crate) fn asks_for(&self, resource: ResourceId) -> bool {
+        self.requests.iter().any(|(known, _)| *known == resource)
+    }
+
     /// The same for another number of pods: what one needs, rounded down, times the number.
     pub(crate) fn scaled_to(&self, count: i32) -> Self {
         if self.count == 0 || self.count == count {

@@ -112,6 +112,11 @@ fn pod_set_spec(pod_set: &PodSet, pod: &PodSpec, around: &Surroundings<'_>) -> P
         count: pod_set.count,
         min_count: pod_set.min_count,
         requests: requests.iter().map(|(name, quantity)| (name.as_str().into(), base_units(name, quantity))).collect(),
+        group: pod_set
+            .topology_request
+            .as_ref()
+            .and_then(|request| request.pod_set_group_name.as_deref())
+            .map(Into::into),
         placement: placement(pod),
         fingerprint: fingerprint(pod_set, pod),
     }

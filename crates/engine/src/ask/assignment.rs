@@ -99,11 +99,11 @@ impl Engine {
             let (flavor, resource) = self.names.pool(*pool);
             (flavor.clone(), resource.clone(), *amount)
         };
-        let names = self.workloads[id].pod_sets.iter().map(|pod_set| &pod_set.spec.name);
+        let name = |index: usize| &self.workloads[id].pod_sets[index].spec.name;
         AssignmentView {
             mode: assignment.mode,
             borrowing: assignment.borrowing,
-            pod_sets: assignment.pod_sets.iter().zip(names).map(|(set, name)| set.view(name, &self.names)).collect(),
+            pod_sets: assignment.pod_sets.iter().map(|set| set.view(name(set.index), &self.names)).collect(),
             usage: assignment.usage.iter().map(named).collect(),
             obstacle: assignment.obstacle,
         }

@@ -6,9 +6,8 @@ use kueue_core::gates::Gate;
 use super::{Attempt, Choice, Obstacle, Oracle, Outlook, Plan};
 use crate::change::{Fungibility, PreemptionPolicy};
 use crate::engine::Engine;
-use crate::id::{FlavorId, Name, PoolId, ResourceId};
+use crate::id::{FlavorId, PoolId, ResourceId};
 use crate::placement::Mismatch;
-use crate::slice::Replaced;
 use crate::text::refusal::Refusal;
 
 /// How good a flavor is.
@@ -37,7 +36,7 @@ impl Engine {
     pub(super) fn find_flavor(
         &mut self,
         plan: &Plan<'_>,
-        pod_set: usize,
+        members: &[usize],
         requests: &[(ResourceId, i64)],
         resource: ResourceId,
         assumed: &[(PoolId, Amount)],
@@ -50,12 +49,12 @@ impl Engine {
         let is_fungible = self.settings.gates.enabled(Gate::FlavorFungibility);
         let wanted: Vec<(ResourceId, i64)> =
             requests.iter().filter(|(resource, _)| group.resources.contains(resource)).copied().collect();
-        let first = if is_fungible { next_index(plan, pod_set, resource) } else { 0 };
+        let first = if is_fungible { next_index(plan, members[0], resource) } else { 0 };
         let mut best = Grade { outlook: Outlook::NoFit, borrow: u32::MAX };
         let mut last_tried = None;
         for (index, flavor) in group.flavors.iter().copied().enumerate().skip(first) {
             last_tried = Some(index);
-            if is_pinned_elsewhere(plan, pod_set, resource, flavor) {
+            if is_pinned_elsewhere(plan, members, resource, flavor) {
                 found.refusals.push(Refusal::NotNominated { flavor, resource });
                 continue;
             }
@@ -63,12 +62,12 @@ impl Engine {
                 found.refusals.push(Refusal::NotAllowed(flavor));
                 continue;
             }
-            if let Some(refusal) = self.mismatch(plan, pod_set, flavor) {
+            if let Some(refusal) = self.mismatch(plan, members, flavor) {
                 found.refusals.push(refusal.clone());
                 found.attempts.push(Attempt::refused(flavor, refusal));
                 continue;
             }
-            let (grade, choices) = self.try_flavor(plan, pod_set, flavor, &wanted, assumed, &mut found);
+            let (grade, choices) = self.try_flavor(plan, members, flavor, &wanted, assumed, &mut found);
             if is_fungible {
                 let may_stop = !tries_next(grade, plan.rules.fungibility);
                 if may_stop || is_preferred(grade, best, plan.rules.fungibility) {
@@ -100,10 +99,11 @@ impl Engine {
         found
     }
 
-    fn mismatch(&self, plan: &Plan<'_>, pod_set: usize, flavor: FlavorId) -> Option<Refusal> {
+    fn mismatch(&self, plan: &Plan<'_>, members: &[usize], flavor: FlavorId) -> Option<Refusal> {
         let Some(nodes) = self.flavors.get(&flavor) else { return Some(Refusal::NoSuchFlavor(flavor)) };
-        let pod_set = &self.workloads[plan.workload].pod_sets[pod_set];
-        nodes.mismatch(&pod_set.spec.placement).map(|mismatch| match mismatch {
+        let pod_sets = &self.workloads[plan.workload].pod_sets;
+        let mismatch = members.iter().find_map(|index| nodes.mismatch(&pod_sets[*index].spec.placement));
+        mismatch.map(|mismatch| match mismatch {
             Mismatch::Taint(taint) => Refusal::Taint { taint, flavor },
             Mismatch::Affinity => Refusal::Affinity(flavor),
         })
@@ -113,7 +113,7 @@ impl Engine {
     fn try_flavor(
         &mut self,
         plan: &Plan<'_>,
-        pod_set: usize,
+        members: &[usize],
         flavor: FlavorId,
         wanted: &[(ResourceId, i64)],
         assumed: &[(PoolId, Amount)],
@@ -132,8 +132,7 @@ impl Engine {
         for (resource, amount) in wanted {
             let pool = self.names.pool_id(flavor, *resource);
             let already = assumed.iter().find(|(known, _)| *known == pool).map_or(Amount::ZERO, |(_, sum)| *sum);
-            let name = &self.workloads[plan.workload].pod_sets[pod_set].spec.name;
-            let (missing, mismatch) = beyond_replaced(plan.replaced, name, *resource, flavor, *amount);
+            let (missing, mismatch) = self.beyond_replaced(plan, members, *resource, flavor, *amount);
             let answer = self.ask_quota(plan, pool, already, Amount::new(missing));
             if mismatch.is_some() {
                 worst = Grade { outlook: Outlook::NoFit, borrow: u32::MAX };
@@ -159,6 +158,31 @@ impl Engine {
         attempt.outlook = Some(worst.outlook).filter(|outlook| !matches!(outlook, Outlook::Fit | Outlook::NoFit));
         found.attempts.push(attempt);
         (worst, choices)
+    }
+
+    /// What is needed beyond what the slice that is replaced holds, and whether that one has another flavor.
+    fn beyond_replaced(
+        &self,
+        plan: &Plan<'_>,
+        members: &[usize],
+        resource: ResourceId,
+        flavor: FlavorId,
+        amount: i64,
+    ) -> (i64, Option<Refusal>) {
+        let Some(replaced) = plan.replaced else { return (amount, None) };
+        let mut missing = amount;
+        for pod_set in members.iter().map(|index| &self.workloads[plan.workload].pod_sets[*index]) {
+            match replaced.holding(&pod_set.spec.name, resource) {
+                Some((held_flavor, held)) if held_flavor == flavor => missing = missing.saturating_sub(held),
+                // A member of a group that has no use for the resource.
+                None if members.len() > 1 && !pod_set.requests.iter().any(|(known, _)| *known == resource) => {}
+                held => {
+                    let held = held.map(|(held, _)| held);
+                    return (missing, Some(Refusal::OtherFlavorHeld { flavor, held }));
+                }
+            }
+        }
+        (missing, None)
     }
 
     fn ask_quota(&mut self, plan: &Plan<'_>, pool: PoolId, assumed: Amount, request: Amount) -> QuotaAnswer {
@@ -200,29 +224,17 @@ impl Engine {
     }
 }
 
-/// What a pod set needs beyond what the slice that it replaces holds, and whether that one has another flavor.
-fn beyond_replaced(
-    replaced: Option<&Replaced>,
-    pod_set: &Name,
-    resource: ResourceId,
-    flavor: FlavorId,
-    amount: i64,
-) -> (i64, Option<Refusal>) {
-    let Some(replaced) = replaced else { return (amount, None) };
-    match replaced.holding(pod_set, resource) {
-        Some((held_flavor, held)) if held_flavor == flavor => (amount.saturating_sub(held), None),
-        held => (amount, Some(Refusal::OtherFlavorHeld { flavor, held: held.map(|(held, _)| held) })),
-    }
-}
-
 fn next_index(plan: &Plan<'_>, pod_set: usize, resource: ResourceId) -> usize {
     let tried =
         plan.progress.and_then(|progress| progress.tried.get(pod_set)?.iter().find(|(known, _)| *known == resource));
     tried.map_or(0, |(_, index)| usize::try_from(index + 1).unwrap_or(0))
 }
 
-fn is_pinned_elsewhere(plan: &Plan<'_>, pod_set: usize, resource: ResourceId, flavor: FlavorId) -> bool {
-    plan.pins.is_some_and(|pins| !pins.get(pod_set).is_some_and(|pins| pins.contains(&(resource, flavor))))
+fn is_pinned_elsewhere(plan: &Plan<'_>, members: &[usize], resource: ResourceId, flavor: FlavorId) -> bool {
+    let is_pinned = |pins: &[Vec<_>]| {
+        members.iter().any(|index| pins.get(*index).is_some_and(|pins| pins.contains(&(resource, flavor))))
+    };
+    plan.pins.is_some_and(|pins| !is_pinned(pins))
 }
 
 fn tries_next(grade: Grade, fungibility: Fungibility) -> bool {

@@ -147,10 +147,10 @@ impl Engine {
 
     fn pod_set_admissions(&self, entry: &Entry, names: &[Name]) -> Vec<PodSetAdmission> {
         let resource = |id| self.names.resource(id).clone();
-        let assigned = entry.assignment.pod_sets.iter().zip(names);
+        let assigned = entry.assignment.pod_sets.iter();
         assigned
-            .map(|(pod_set, name)| PodSetAdmission {
-                name: name.clone(),
+            .map(|pod_set| PodSetAdmission {
+                name: names[pod_set.index].clone(),
                 count: Some(pod_set.count),
                 flavors: pod_set
                     .flavors

@@ -3,9 +3,9 @@
 //! ```text
 //! queue NAME [cohort=C] cpu=N [spare=N] [borrow=N] [lend=N] [within=lower] [reclaim=any] [strict] [variants[=FLAVOR]] [checks=A,B]
 //! cohort NAME [parent=P]
-//! job NAME [queue=a] cpu=N [prio=N] [count=N] [min=N] [replaces=JOB] [closed=GATE] [gated=BY] [most=S] [of=JOB] [only=FLAVOR,…]
+//! job NAME [queue=a] cpu=N [prio=N] [count=N] [min=N] [replaces=JOB] [closed=GATE] [gated=BY] [most=S] [of=JOB] [only=FLAVOR,…] [and=N] [group=G]
 //! scale JOB count=N | delete JOB
-//! cycle | flush | advance S | finish JOB | stopped JOB | asks JOB | would JOB | fair (first line); more in `life`
+//! cycle | flush | advance S | finish JOB | stopped JOB | asks JOB | would JOB | uses QUEUE | fair (first line); more in `life`
 //! ```
 
 mod life;
@@ -100,6 +100,11 @@ impl Stage {
             "delete" => self.apply(Change::WorkloadGone { namespace: "ns".into(), name: name.as_str().into() }),
             "stopped" => self.apply(Change::JobStopped { namespace: "ns".into(), name: name.as_str().into() }),
             "would" => self.would(&name),
+            "uses" => {
+                let usage = self.engine.usage(&name).into_iter();
+                let told: Vec<String> = usage.map(|(flavor, _, amount)| format!(" {flavor}={amount}")).collect();
+                self.told += &format!("  {name} uses{}\n", told.concat());
+            }
             "asks" => {
                 let requests = self.jobs[&name].status.requests.iter();
                 let told: Vec<String> = requests.map(|of| format!("{} {:?}", of.name, of.requests)).collect();
@@ -204,9 +209,11 @@ impl Stage {
             count: number("count").unwrap_or(1),
             min_count: number("min"),
             requests: vec![("cpu".into(), i64::from(number("cpu").unwrap()) * 1000)],
+            group: options.get("group").map(|group| (*group).into()),
             placement: PodPlacement::default(),
             fingerprint: 0,
         };
+        let more = number("and").map(|count| PodSetSpec { name: "more".into(), count, ..pod_set.clone() });
         let mut spec = WorkloadSpec {
             namespace: "ns".into(),
             name: name.into(),
@@ -228,7 +235,7 @@ impl Stage {
             replaces: options.get("replaces").map(|old| Key { namespace: "ns".into(), name: (*old).into() }),
             max_execution_s: None,
             preemption_gates: Vec::new(),
-            pod_sets: vec![pod_set],
+            pod_sets: [pod_set].into_iter().chain(more).collect(),
             invalid: None,
             status: Status::default(),
         };
