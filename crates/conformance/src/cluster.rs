@@ -6,12 +6,12 @@ use std::collections::BTreeMap;
 
 use anyhow::{Context, Result};
 use kueue_api::core_v1::{LimitRange, ResourceList};
-use kueue_api::kueue::names::label;
+use kueue_api::kueue::names::{FINALIZER_RESOURCE_IN_USE, label};
 use kueue_api::kueue::v1beta2::Workload;
 use kueue_api::limit_range::Summary;
 use kueue_core::resource::Formatter;
 use kueue_core::time::Time;
-use kueue_engine::{Change, Effect, Engine, FairSharing, Settings, WakePolicy};
+use kueue_engine::{Change, Effect, Engine, FairSharing, Key, Settings, WakePolicy};
 use kueue_translate::{MetricLabels, ResourceRules, Surroundings, status_from_engine};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -121,7 +121,16 @@ impl Cluster {
                 Effect::MarkParent(workload) => (workload, &|object| {
                     object.metadata.labels.insert(label::CONCURRENT_ADMISSION_PARENT.to_owned(), "true".to_owned());
                 }),
-                Effect::Event(_) | Effect::Consumed { .. } => continue,
+                Effect::Unguard(workload) => (workload, &|object| {
+                    object.metadata.finalizers.retain(|finalizer| finalizer != FINALIZER_RESOURCE_IN_USE);
+                }),
+                Effect::Delete(workload) => {
+                    self.workloads.remove(&workload.to_string());
+                    let Key { namespace, name } = workload.clone();
+                    self.engine.apply(Change::WorkloadGone { namespace, name }, self.now);
+                    continue;
+                }
+                Effect::Event(_) | Effect::Consumed { .. } | Effect::DeleteJob(_) => continue,
             };
             let key = workload.to_string();
             if let Some(object) = self.workloads.get_mut(&key) {

@@ -63,6 +63,15 @@ pub enum Change {
         /// Its name.
         name: Name,
     },
+    /// The job of a workload wants no quota for now, or does again.
+    JobHold {
+        /// The workload's namespace.
+        namespace: Name,
+        /// Its name.
+        name: Name,
+        /// Why, while it does not want any.
+        hold: Option<Hold>,
+    },
     /// A Workload is gone.
     WorkloadGone {
         /// Its namespace.
@@ -328,6 +337,27 @@ pub struct VariantSpec {
     pub allowed_flavors: Option<Vec<Name>>,
 }
 
+/// Who owns a Workload.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub enum Owner {
+    /// Nobody (any more).
+    Nobody,
+    /// A job, or several objects together.
+    #[default]
+    Job,
+    /// One single pod, with which the workload dies.
+    Pod,
+}
+
+/// Why a job wants no quota for now.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub enum Hold {
+    /// It says so itself.
+    Job,
+    /// It was scaled down to nothing.
+    ScaledToZero,
+}
+
 /// A Workload.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct WorkloadSpec {
@@ -363,6 +393,12 @@ pub struct WorkloadSpec {
     pub variant: Option<Box<VariantSpec>>,
     /// How long it may run.
     pub max_execution_s: Option<i32>,
+    /// Who owns it.
+    pub owner: Owner,
+    /// Whether it is being deleted.
+    pub is_deleting: bool,
+    /// Whether a finalizer keeps it from disappearing.
+    pub is_guarded: bool,
     /// Gates that keep it from preempting others until all of them are open.
     pub preemption_gates: Vec<Name>,
     /// Its pods.

@@ -30,6 +30,10 @@ struct Head {
 
 impl Engine {
     pub(crate) fn run_cycle(&mut self, now: Time) {
+        if self.waits_for_pods() {
+            return;
+        }
+        self.is_held_by_pods = false;
         self.flush_before_cycle(now);
         let heads = self.take_heads();
         if heads.is_empty() {
@@ -46,6 +50,11 @@ impl Engine {
         let order = self.process_all(&mut entries);
         self.quotas.close_mark(mark);
         self.commit(entries, &order, refused, now);
+    }
+
+    /// Whether a cycle would only find that pods of others do not run yet.
+    pub(crate) fn waits_for_pods(&self) -> bool {
+        self.is_held_by_pods && self.unready > 0
     }
 
     fn take_heads(&mut self) -> Vec<Head> {

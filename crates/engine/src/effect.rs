@@ -41,6 +41,12 @@ pub enum Effect {
         /// What made it different.
         decision: Decision,
     },
+    /// The workload's finalizer is to be removed: it holds nothing that would have to be given back.
+    Unguard(Key),
+    /// The workload, finished long ago, is to be deleted.
+    Delete(Key),
+    /// The job of the workload, switched off long ago, is to be deleted.
+    DeleteJob(Key),
     /// The workload is to be switched off (`spec.active: false`).
     Deactivate(Key),
     /// The workload is to be marked as the parent of variants (label `kueue.x-k8s.io/concurrent-admission-parent`).

@@ -54,6 +54,10 @@ pub struct Engine {
     pub(crate) timers: BTreeSet<(Time, Key)>,
     /// When the usage of each LocalQueue is to be counted.
     pub(crate) samples: BTreeSet<(Time, LocalQueueId)>,
+    /// How many claims are of workloads whose pods do not all run.
+    pub(crate) unready: usize,
+    /// Somebody could start, and waits until the pods of all others run.
+    pub(crate) is_held_by_pods: bool,
     pub(crate) cycles: u64,
     pub(crate) last_cycle: CycleSummary,
     /// Workloads that count as gone while an attempt is repeated within a cycle.
@@ -96,6 +100,8 @@ impl Engine {
             unsettled: Unsettled::default(),
             timers: BTreeSet::new(),
             samples: BTreeSet::new(),
+            unready: 0,
+            is_held_by_pods: false,
             cycles: 0,
             last_cycle: CycleSummary::default(),
             departed: BTreeSet::new(),
@@ -125,6 +131,7 @@ impl Engine {
             Change::CheckGone(name) => self.on_check_gone(&name),
             Change::Workload(spec) => self.on_workload(*spec, now),
             Change::JobStopped { namespace, name } => self.on_job_stopped(&Key { namespace, name }),
+            Change::JobHold { namespace, name, hold } => self.on_job_hold(&Key { namespace, name }, hold),
             Change::WorkloadGone { namespace, name } => self.on_workload_gone(&Key { namespace, name }),
         }
     }
@@ -149,7 +156,7 @@ impl Engine {
 
     /// Whether a cycle would find anything to look at.
     pub fn has_heads(&self) -> bool {
-        self.ready.iter().any(|queue| self.queues[*queue].is_active)
+        !self.waits_for_pods() && self.ready.iter().any(|queue| self.queues[*queue].is_active)
     }
 
     /// When the next workload or LocalQueue wants to be looked at by [`settle`](Engine::settle).

@@ -23,6 +23,12 @@ impl Engine {
         self.check_names();
         self.check_classes();
         assert!(self.departed.is_empty(), "nobody is departed outside a cycle");
+        let claims = self.workloads.ids().filter_map(|id| self.workloads[id].claim.as_ref());
+        assert_eq!(
+            claims.filter(|claim| !claim.is_ready).count(),
+            self.unready,
+            "those whose pods do not run are counted"
+        );
     }
 
     fn check_queue(&self, id: QueueId) {

@@ -50,7 +50,9 @@ pub use pending::PendingCount;
 pub use placement::{
     FlavorNodes, NodeOperator, NodeRequirement, PodPlacement, Taint, TaintEffect, Toleration, TolerationOperator,
 };
-pub use settings::{AdmissionFairSharing, FairSharing, FairStrategy, PodsReady, RequeueOrder, Settings, WakePolicy};
+pub use settings::{
+    AdmissionFairSharing, FairSharing, FairStrategy, PodsReady, RequeueOrder, Retention, Settings, WakePolicy,
+};
 pub use status::admitted::Stamp;
 pub use status::eviction::Eviction;
 pub use status::history::{OrderTime, Release};

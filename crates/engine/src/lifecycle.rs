@@ -3,6 +3,7 @@
 //! One step looks at a workload as it is and does the first thing that is due. Steps are taken until nothing is due
 //! any more; what only time can change is left to a timer.
 
+mod ending;
 mod limits;
 mod pending;
 mod reserved;
@@ -75,13 +76,16 @@ impl Engine {
     }
 
     fn step(&mut self, id: WorkloadId, now: Time) -> Step {
+        if let Some(step) = self.step_orphaned(id, now) {
+            return step;
+        }
         if self.settings.gates.enabled(Gate::MultiKueueOrchestratedPreemption)
             && self.sync_preemption_gates(id, now) == Step::Taken
         {
             return Step::Taken;
         }
         if self.workloads[id].status.stage() == Stage::Finished {
-            return Step::Rest(None);
+            return self.step_finished(id, now);
         }
         if self.is_unmarked_parent(id) {
             let workload = &mut self.workloads[id];
@@ -95,11 +99,19 @@ impl Engine {
         {
             return step;
         }
+        if let Some(hold) = self.workloads[id].hold.take()
+            && self.step_hold(id, hold, now) == Step::Taken
+        {
+            return Step::Taken;
+        }
         if let Some(at) = self.retry_time(id, now) {
             return self.change_status(id, now, |status, _| status.back_off(at, false));
         }
         let taken = if self.workloads[id].is_active { self.step_active(id, now) } else { self.step_inactive(id, now) };
-        taken.unwrap_or_else(|| self.step_in_queue(id, now))
+        match taken.unwrap_or_else(|| self.step_in_queue(id, now)) {
+            Step::Taken => Step::Taken,
+            Step::Rest(at) => Step::Rest(at.into_iter().chain(self.job_deletion(id, now)).min()),
+        }
     }
 
     /// Gates that the spec names have a state, closed at first; others have none.

@@ -14,6 +14,8 @@ pub struct Settings {
     pub gates: Gates,
     /// How long jobs may take to get all their pods running, if that is limited.
     pub pods_ready: Option<PodsReady>,
+    /// How long objects are kept that nobody needs any more.
+    pub retention: Retention,
     /// Which time counts after an eviction because pods were not ready.
     pub requeue_order: RequeueOrder,
     /// Resources without quota anywhere in the queue are not counted.
@@ -57,6 +59,15 @@ pub struct PodsReady {
     pub most_attempts: Option<i32>,
     /// Nothing is admitted while an admitted workload has pods that do not run.
     pub blocks_admission: bool,
+}
+
+/// How long objects are kept that nobody needs any more; for ever where nothing is said.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct Retention {
+    /// Finished workloads.
+    pub finished: Option<Duration>,
+    /// Jobs whose workloads were switched off by a limit.
+    pub deactivated: Option<Duration>,
 }
 
 /// Which time orders a workload that was evicted because its pods were not ready.

@@ -191,6 +191,10 @@ pub struct Status {
     pub past_execution_s: Option<i32>,
     /// How often it was evicted, by reason.
     pub evictions: Vec<EvictionCount>,
+    /// Worker clusters that are asked to run it.
+    pub nominated_clusters: Vec<Name>,
+    /// Nodes that pods of it failed on.
+    pub unhealthy_nodes: Vec<Name>,
     /// Its preemption gates.
     pub preemption_gates: Vec<PreemptionGate>,
 }

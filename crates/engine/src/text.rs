@@ -9,6 +9,7 @@ use kueue_core::amount::Amount;
 use kueue_core::resource::Formatter;
 use kueue_core::time::Time;
 
+use crate::change::Hold;
 use crate::id::Name;
 use crate::status::{CheckProgress, CheckState, Reason};
 
@@ -19,6 +20,10 @@ pub(crate) const PREEMPTED: &str = "Preempted";
 pub(crate) const PREEMPTED_WORKLOAD: &str = "PreemptedWorkload";
 pub(crate) const ON_HOLD: &str = "OnHold";
 pub(crate) const DEACTIVATED: &str = "Deactivated";
+pub(crate) const DEACTIVATED_DUE_TO: &str = "DeactivatedDueTo";
+pub(crate) const OWNER_NOT_FOUND: &str = "OwnerNotFound";
+pub(crate) const DELETED: &str = "Deleted";
+pub(crate) const WAITING: &str = "Waiting";
 pub(crate) const REACTIVATED: &str = "Reactivated";
 pub(crate) const PODS_READY_TIMEOUT: &str = "PodsReadyTimeout";
 pub(crate) const WAIT_FOR_START: &str = "WaitForStart";
@@ -80,6 +85,10 @@ pub(crate) const NOT_ACCEPTABLE_FLAVOR: &str = "Target flavor is below LastAccep
 pub(crate) const PENDING_MIGRATION: &str = ". Pending the migration of 1 workload(s)";
 pub(crate) const PREEMPTION_IS_GATED: &str = "Workload requires preemption, but it's gated";
 pub(crate) const WORKLOAD_DEACTIVATED: &str = "The workload is deactivated";
+pub(crate) const OWNER_IS_GONE: &str = "The workload's owner no longer exists";
+pub(crate) const DELETED_FINISHED: &str = "Deleted finished workload due to elapsed retention";
+pub(crate) const NO_LONGER_ON_HOLD: &str = "Workload no longer on hold; waiting for quota reservation";
+pub(crate) const NOT_ALL_PODS_READY: &str = "waiting for all admitted workloads to be in PodsReady condition";
 pub(crate) const WORKLOAD_REACTIVATED: &str = "The workload was reactivated";
 pub(crate) const BACKOFF_OVER: &str = "The workload backoff was finished";
 pub(crate) const LOCAL_QUEUE_IS_STOPPED: &str = "The LocalQueue is stopped";
@@ -200,6 +209,13 @@ pub(crate) fn queue_terminating(name: &str) -> Name {
 
 pub(crate) fn deactivated_due_to(message: &str) -> Name {
     format!("{WORKLOAD_DEACTIVATED} due to {message}").into()
+}
+
+pub(crate) fn on_hold(hold: Hold) -> &'static str {
+    match hold {
+        Hold::Job => "Job is on hold",
+        Hold::ScaledToZero => "StatefulSet scaled to zero; workload on hold",
+    }
 }
 
 pub(crate) fn pods_ready_timeout(workload: &str) -> Name {

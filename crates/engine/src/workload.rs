@@ -8,7 +8,7 @@ use kueue_core::amount::Amount;
 use kueue_core::gates::{Gate, Gates};
 use kueue_core::time::Time;
 
-use crate::change::{PodSetSpec, PriorityClass, VariantSpec};
+use crate::change::{Hold, Owner, PodSetSpec, PriorityClass, VariantSpec};
 use crate::class::Likeness;
 use crate::effect::Key;
 use crate::id::{
@@ -48,6 +48,11 @@ pub(crate) struct Workload {
     pub(crate) variant: Option<Box<VariantSpec>>,
     pub(crate) max_execution_s: Option<i32>,
     pub(crate) preemption_gates: Vec<Name>,
+    pub(crate) owner: Owner,
+    pub(crate) is_deleting: bool,
+    pub(crate) is_guarded: bool,
+    /// It was decided that its job is to be deleted.
+    pub(crate) is_job_leaving: bool,
     pub(crate) pod_sets: Arc<[PodSet]>,
     pub(crate) invalid: Option<Name>,
     pub(crate) status: SharedStatus,
@@ -56,6 +61,8 @@ pub(crate) struct Workload {
     pub(crate) place: Place,
     /// Set from the moment it is known.
     pub(crate) class: Option<ClassId>,
+    /// What its job said last about wanting quota, until that has been acted upon.
+    pub(crate) hold: Option<Option<Hold>>,
     /// Its job has stopped since it was evicted.
     pub(crate) has_stopped: bool,
     /// The quota it holds; none while pending.
@@ -134,6 +141,8 @@ pub(crate) struct Claim {
     pub(crate) queue: QueueId,
     pub(crate) usage: Vec<(PoolId, Amount)>,
     pub(crate) rank: Rank,
+    /// Whether all its pods run.
+    pub(crate) is_ready: bool,
     /// The LocalQueue that its usage is counted for, once it is admitted.
     pub(crate) admitted_through: Option<LocalQueueId>,
 }

@@ -133,7 +133,9 @@ impl World {
             Effect::MarkParent(workload) => {
                 self.edit(&workload, |spec| spec.variant.get_or_insert_default().is_parent = true);
             }
-            Effect::Event(_) | Effect::Consumed { .. } => {}
+            Effect::Unguard(workload) => self.edit(&workload, |spec| spec.is_guarded = false),
+            Effect::Delete(workload) => self.delete(&workload),
+            Effect::Event(_) | Effect::Consumed { .. } | Effect::DeleteJob(_) => {}
         }
         true
     }

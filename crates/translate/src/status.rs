@@ -46,6 +46,8 @@ pub fn status_to_engine(status: &api::WorkloadStatus) -> engine::Status {
                 count: eviction.count,
             })
             .collect(),
+        nominated_clusters: status.nominated_cluster_names.iter().map(|name| name.as_str().into()).collect(),
+        unhealthy_nodes: status.unhealthy_nodes.iter().map(|node| node.name.as_str().into()).collect(),
         preemption_gates: status
             .preemption_gates
             .iter()
@@ -91,6 +93,9 @@ pub fn status_from_engine(decided: &engine::Status, formatter: &Formatter, statu
         })
         .collect();
     status.scheduling_stats = (!evictions.is_empty()).then_some(api::SchedulingStats { evictions });
+    status.nominated_cluster_names = decided.nominated_clusters.iter().map(ToString::to_string).collect();
+    let is_unhealthy = |node: &api::UnhealthyNode| decided.unhealthy_nodes.iter().any(|name| **name == *node.name);
+    status.unhealthy_nodes.retain(is_unhealthy);
     status.preemption_gates = decided
         .preemption_gates
         .iter()

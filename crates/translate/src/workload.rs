@@ -5,14 +5,14 @@ use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
 use kueue_api::core_v1::{Container, PodSpec, ResourceList};
 use kueue_api::kueue;
-use kueue_api::kueue::names::{annotation, label};
+use kueue_api::kueue::names::{FINALIZER_RESOURCE_IN_USE, annotation, label};
 use kueue_api::kueue::v1beta2::{self, PodSet, PriorityClassKind, Workload};
 use kueue_api::limit_range::Summary;
 use kueue_api::meta::ObjectMeta;
 use kueue_api::slices;
 use kueue_core::csv;
 use kueue_core::resource::base_units;
-use kueue_engine::{Change, Key, PodSetSpec, PriorityClass, VariantSpec, WorkloadSpec};
+use kueue_engine::{Change, Key, Owner, PodSetSpec, PriorityClass, VariantSpec, WorkloadSpec};
 use serde_json::{Value, json};
 
 use crate::metric_labels::MetricLabels;
@@ -63,6 +63,9 @@ pub fn workload(object: &Workload, around: &Surroundings<'_>) -> Change {
         replaces: slices::replacement_for(object).and_then(slice_key),
         variant: variant(meta),
         max_execution_s: spec.maximum_execution_time_seconds,
+        owner: owner(object),
+        is_deleting: meta.deletion_timestamp.is_some(),
+        is_guarded: meta.finalizers.iter().any(|finalizer| finalizer == FINALIZER_RESOURCE_IN_USE),
         preemption_gates: spec.preemption_gates.iter().map(|gate| gate.name.as_str().into()).collect(),
         pod_sets: spec.pod_sets.iter().zip(&pods).map(|(pod_set, pod)| pod_set_spec(pod_set, pod, around)).collect(),
         invalid: invalid(&pods, around.limits).map(Into::into),
@@ -94,6 +97,16 @@ fn variant(meta: &ObjectMeta) -> Option<Box<VariantSpec>> {
         allowed_flavors: allowed.map(|list| csv::parse(list).into_iter().map(Into::into).collect()),
     };
     (variant != VariantSpec::default()).then(|| Box::new(variant))
+}
+
+fn owner(object: &Workload) -> Owner {
+    let meta = &object.metadata;
+    let is_group = meta.annotations.get(annotation::IS_GROUP_WORKLOAD).is_some_and(|value| value == "true");
+    match meta.owner_references.as_slice() {
+        [] => Owner::Nobody,
+        [owner] if owner.kind == "Pod" && owner.api_version == "v1" && !is_group => Owner::Pod,
+        _ => Owner::Job,
+    }
 }
 
 fn priority_class(object: &Workload) -> Option<PriorityClass> {

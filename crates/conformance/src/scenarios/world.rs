@@ -46,7 +46,12 @@ impl World {
         for effect in effects {
             match effect {
                 Effect::Status { workload, decision, .. } => note_decision(&workload.to_string(), decision, shown),
-                Effect::Deactivate(_) | Effect::MarkParent(_) | Effect::Consumed { .. } => {}
+                Effect::Deactivate(_)
+                | Effect::MarkParent(_)
+                | Effect::Consumed { .. }
+                | Effect::Unguard(_)
+                | Effect::Delete(_)
+                | Effect::DeleteJob(_) => {}
                 Effect::Event(event) => {
                     let kind = if event.is_warning { "Warning" } else { "Normal" };
                     let events = shown.events.entry(event.workload.to_string()).or_default();

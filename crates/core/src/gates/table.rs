@@ -124,7 +124,7 @@ gates! {
     /// Frees the quota of a plain pod as soon as its deletion starts instead of when it is gone.
     FastQuotaReleaseInPodIntegration { "0.17": alpha, off }, unread;
     /// Finishes workloads whose job no longer exists.
-    FinishOrphanedWorkloads { "0.18": beta, on }, unread;
+    FinishOrphanedWorkloads { "0.18": beta, on };
     /// Honours `flavorFungibility`: whether to borrow or preempt in this flavor before trying the next.
     FlavorFungibility { "0.5": beta, on };
     /// Resumes the scan over flavors where it stopped even when usage changed in between.
@@ -197,7 +197,7 @@ gates! {
     /// Tolerates a missing owner of an object that is being deleted.
     SkipAncestorCheckForDeletedWorkloads { "0.20": beta, on }, unread;
     /// Computes no new placement for a workload of one pod, which could not move anyway.
-    SkipReassignmentForPodOwnedWorkloads { "0.19": beta, on }, unread;
+    SkipReassignmentForPodOwnedWorkloads { "0.19": beta, on };
     /// Manages SparkApplications.
     SparkApplicationIntegration { "0.17": alpha, off }, unread;
     /// Writes placements shorter by what host names have in common.

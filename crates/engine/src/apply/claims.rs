@@ -46,7 +46,9 @@ impl Engine {
         if let Some(lq) = admitted_through {
             queue_state.count_admitted(lq, &usage, 1);
         }
-        self.workloads[id].claim = Some(Box::new(Claim { queue, usage, rank, admitted_through }));
+        let is_ready = self.workloads[id].status.is_true(ConditionKind::PodsReady);
+        self.unready += usize::from(!is_ready);
+        self.workloads[id].claim = Some(Box::new(Claim { queue, usage, rank, is_ready, admitted_through }));
         if !is_exact {
             self.recount(queue);
         }
@@ -69,6 +71,7 @@ impl Engine {
     pub(crate) fn drop_claim(&mut self, id: WorkloadId) {
         self.strays.remove(&id);
         let Some(claim) = self.workloads[id].claim.take() else { return };
+        self.unready -= usize::from(!claim.is_ready);
         let queue = &mut self.queues[claim.queue];
         queue.reserving.remove(&claim.rank);
         if let Some(lq) = claim.admitted_through {

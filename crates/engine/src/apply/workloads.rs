@@ -5,7 +5,7 @@ use std::sync::Arc;
 use kueue_core::gates::Gate;
 use kueue_core::time::Time;
 
-use crate::change::{PriorityClass, WorkloadSpec};
+use crate::change::{Hold, PriorityClass, WorkloadSpec};
 use crate::effect::Key;
 use crate::engine::Engine;
 use crate::id::{ClassId, LocalQueueId, Name, ResourceId, WorkloadId};
@@ -75,6 +75,11 @@ impl Engine {
             variant: spec.variant,
             max_execution_s: spec.max_execution_s,
             preemption_gates: spec.preemption_gates,
+            owner: spec.owner,
+            is_deleting: spec.is_deleting,
+            is_guarded: spec.is_guarded,
+            is_job_leaving: false,
+            hold: None,
             pod_sets,
             invalid: spec.invalid,
             status,
@@ -121,6 +126,8 @@ impl Engine {
             && *workload.status == spec.status
             && workload.generation == spec.generation
             && workload.gated_by == spec.gated_by
+            && (workload.owner, workload.is_deleting, workload.is_guarded)
+                == (spec.owner, spec.is_deleting, spec.is_guarded)
             && workload.replaces == spec.replaces
             && workload.variant == spec.variant
             && workload.labels == labels
@@ -146,6 +153,9 @@ impl Engine {
         let old_variant = std::mem::replace(&mut workload.variant, spec.variant);
         workload.max_execution_s = spec.max_execution_s;
         workload.preemption_gates = spec.preemption_gates;
+        workload.owner = spec.owner;
+        workload.is_deleting = spec.is_deleting;
+        workload.is_guarded = spec.is_guarded;
         workload.invalid = spec.invalid;
         workload.status = spec.status.into();
         workload.pod_sets = pod_sets;
@@ -169,6 +179,13 @@ impl Engine {
     pub(crate) fn on_job_stopped(&mut self, key: &Key) {
         if let Some(id) = self.workload_ids.get(key).copied() {
             self.workloads[id].has_stopped = true;
+            self.unsettled.insert(id);
+        }
+    }
+
+    pub(crate) fn on_job_hold(&mut self, key: &Key, hold: Option<Hold>) {
+        if let Some(id) = self.workload_ids.get(key).copied() {
+            self.workloads[id].hold = Some(hold);
             self.unsettled.insert(id);
         }
     }

@@ -43,7 +43,7 @@ impl Engine {
                 Outcome::Admitted => self.admit(entry, &mut touched, now),
                 Outcome::Preempting => self.preempt(entry, &mut touched, now),
                 Outcome::Migrating(sibling) => self.evict_sibling(entry, sibling, &mut touched, now),
-                Outcome::Waiting | Outcome::Skipped | Outcome::Gated => {}
+                Outcome::Waiting | Outcome::Skipped | Outcome::Gated | Outcome::Blocked | Outcome::Postponed => {}
             }
         }
         let is_processed = |index: &usize| order.contains(index);
@@ -262,10 +262,11 @@ impl Engine {
             message.push_str(text::PENDING_MIGRATION);
         }
         self.requeue(entry.workload, entry.requeue, entry.reason, entry.progress, now);
-        if entry.outcome == Outcome::Gated {
-            self.explain_gated(entry.workload, message, touched, now);
-        } else {
-            self.explain(entry.workload, entry.reason, message, touched, now);
+        match entry.outcome {
+            Outcome::Postponed => {}
+            Outcome::Gated => self.explain_gated(entry.workload, message, touched, now),
+            Outcome::Blocked => self.explain_blocked(entry.workload, message, touched, now),
+            _ => self.explain(entry.workload, entry.reason, message, touched, now),
         }
     }
 
@@ -296,6 +297,16 @@ impl Engine {
             PodSetRequests { name: pod_set.spec.name.clone(), requests }
         });
         shown.collect()
+    }
+
+    /// The same for a workload that waits for the pods of others; that is worth no event.
+    fn explain_blocked(&mut self, id: WorkloadId, message: String, touched: &mut Touched, now: Time) {
+        self.touch(id, touched);
+        let reason = self.granular(text::WAITING_FOR_PODS_READY, text::WAITING);
+        let stamp = self.stamp(id, now);
+        if self.workloads[id].status.unreserve(reason, message.into(), stamp) {
+            self.emit_status(id, Decision::Waiting);
+        }
     }
 
     /// The same for a workload that may not preempt. As long as that was said before, nothing is written.

@@ -26,6 +26,10 @@ pub(super) enum Outcome {
     Waiting,
     /// It was about to start or preempt when an earlier entry got in its way.
     Skipped,
+    /// It could start, and waits until the pods of all others run.
+    Blocked,
+    /// It was not looked at: somebody before it waits for pods.
+    Postponed,
     /// It would have to preempt others, and a gate keeps it from that.
     Gated,
     /// It waits for its victims to leave.

@@ -13,6 +13,7 @@ use crate::change::PreemptionPolicy;
 use crate::engine::Engine;
 use crate::id::{NodeId, PoolId, WorkloadId};
 use crate::preempt::remove_claim;
+use crate::status::ConditionKind;
 use crate::text;
 
 /// What was decided so far in this cycle, as far as later entries have to know it.
@@ -22,6 +23,8 @@ struct Leaving {
     victims: BTreeSet<WorkloadId>,
     /// Larger slices take their places, and their quota with them.
     replaced: BTreeSet<WorkloadId>,
+    /// Somebody starts in this cycle whose pods cannot run yet.
+    has_starter: bool,
     /// What is kept free for those that have to wait.
     reserved: Vec<(NodeId, PoolId, Amount)>,
 }
@@ -64,6 +67,11 @@ impl Engine {
     }
 
     fn process(&mut self, entry: &mut Entry, leaving: &mut Leaving) {
+        if self.is_held_by_pods {
+            entry.outcome = Outcome::Postponed;
+            entry.requeue = RequeueReason::FailedAfterNomination;
+            return;
+        }
         if self.admitted_sibling(entry.workload, entry.queue, Ordering::Less).is_some() {
             entry.outcome = Outcome::Skipped;
             entry.requeue = RequeueReason::SiblingAdmitted;
@@ -122,6 +130,9 @@ impl Engine {
         if !is_fitting {
             return self.skip(entry, text::NO_LONGER_FITS);
         }
+        if entry.assignment.mode == Mode::Fit && self.must_wait_for_pods(leaving) {
+            return self.block(entry);
+        }
         leaving.add(entry);
         self.take_usage(entry);
         if entry.assignment.mode == Mode::Preempt {
@@ -132,9 +143,27 @@ impl Engine {
         } else {
             match self.admitted_sibling(entry.workload, entry.queue, Ordering::Greater) {
                 Some(sibling) => self.migrate(entry, sibling),
-                None => entry.outcome = Outcome::Admitted,
+                None => {
+                    entry.outcome = Outcome::Admitted;
+                    leaving.has_starter |= !self.workloads[entry.workload].status.is_true(ConditionKind::PodsReady);
+                }
             }
         }
+    }
+
+    /// Whether pods of somebody who has quota, or was given some in this cycle, do not all run yet.
+    fn must_wait_for_pods(&self, leaving: &Leaving) -> bool {
+        let blocks = self.settings.pods_ready.as_ref().is_some_and(|rules| rules.blocks_admission);
+        blocks && (self.unready > 0 || leaving.has_starter)
+    }
+
+    /// Nothing starts before the pods of all others run; those behind the entry wait without a look.
+    fn block(&mut self, entry: &mut Entry) {
+        self.is_held_by_pods = true;
+        entry.outcome = Outcome::Blocked;
+        entry.requeue = RequeueReason::FailedAfterNomination;
+        entry.reason = text::WAITING_FOR_PODS_READY;
+        entry.message = Some(text::NOT_ALL_PODS_READY);
     }
 
     /// The variant could start: the job moves to its flavor as soon as the sibling has left.

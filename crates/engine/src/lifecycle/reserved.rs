@@ -1,9 +1,10 @@
 //! Steps of a workload that holds quota: checks that failed, queues that stopped.
 
+use kueue_core::gates::Gate;
 use kueue_core::time::Time;
 
 use super::Step;
-use crate::change::StopPolicy;
+use crate::change::{Owner, StopPolicy};
 use crate::effect::Decision;
 use crate::engine::Engine;
 use crate::id::{QueueId, WorkloadId};
@@ -29,7 +30,10 @@ impl Engine {
             return None;
         }
         let is_queued_again = evicted.reason == text::PREEMPTED || evicted.reason == text::NODE_FAILURES;
-        let verdict = if is_queued_again { Verdict::True } else { Verdict::False };
+        // A workload dies with the only pod that owns it: a new place would be for nobody.
+        let is_pod_owned = self.settings.gates.enabled(Gate::SkipReassignmentForPodOwnedWorkloads)
+            && self.workloads[id].owner == Owner::Pod;
+        let verdict = if is_queued_again && !is_pod_owned { Verdict::True } else { Verdict::False };
         let waiting = self.granular(text::PENDING_EVALUATION, text::PENDING);
         let before = self.before(id);
         let stamp = self.stamp(id, now);

@@ -70,6 +70,9 @@ impl Status {
             let message = eviction.message.clone();
             self.set(condition(ConditionKind::BlockedOnPreemptionGates, Verdict::False, reason, message, stamp));
         }
+        self.cluster = None;
+        self.nominated_clusters.clear();
+        self.unhealthy_nodes.clear();
         for gate in &mut self.preemption_gates {
             gate.is_open = false;
             gate.since = stamp.now;

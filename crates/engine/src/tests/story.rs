@@ -138,6 +138,11 @@ impl Stage {
                     self.jobs.get_mut(&*workload.name).unwrap().variant.get_or_insert_default().is_parent = true;
                 }
                 Effect::Consumed { .. } => {}
+                Effect::Unguard(workload) => self.told += &format!("  {} may go\n", workload.name),
+                Effect::Delete(workload) => self.told += &format!("  {} is to be deleted\n", workload.name),
+                Effect::DeleteJob(workload) => {
+                    self.told += &format!("  the job of {} is to be deleted\n", workload.name);
+                }
                 Effect::Deactivate(workload) => self.jobs.get_mut(&*workload.name).unwrap().is_active = false,
             }
         }
@@ -234,10 +239,8 @@ impl Stage {
             }),
             replaces: options.get("replaces").map(|old| Key { namespace: "ns".into(), name: (*old).into() }),
             max_execution_s: None,
-            preemption_gates: Vec::new(),
             pod_sets: [pod_set].into_iter().chain(more).collect(),
-            invalid: None,
-            status: Status::default(),
+            ..WorkloadSpec::default()
         };
         life::dress(&mut spec, options);
         self.jobs.insert(name.to_owned(), spec.clone());

@@ -2,8 +2,10 @@
 //!
 //! ```text
 //! pods timeout=S [recovery=S] [base=S] [max=S] [most=N] [block]      (settings, before everything else)
+//! keep [finished=S] [deactivated=S]                                  (settings, before everything else)
 //! with GATE | without GATE                                           (settings, before everything else)
 //! ready JOB | unready JOB | on JOB | off JOB | ungate JOB
+//! orphan JOB | dying JOB | hold JOB | empty JOB | resume JOB | later JOB S COUNT
 //! check JOB NAME Ready|Retry|Rejected [after=S] | open JOB GATE
 //! stop QUEUE | drain QUEUE | restart QUEUE, each with `local` for the LocalQueue
 //! status JOB                                                         (tells its conditions and backoff)
@@ -26,6 +28,10 @@ pub(super) fn choose(settings: &mut Settings, line: &str) -> bool {
     match words.as_slice() {
         ["with", name] => settings.gates = settings.gates.with(gate(name), true),
         ["without", name] => settings.gates = settings.gates.with(gate(name), false),
+        ["keep", options @ ..] => {
+            let value = |key| option(options, key).map(Duration::from_seconds);
+            settings.retention = Retention { finished: value("finished"), deactivated: value("deactivated") };
+        }
         ["pods", options @ ..] => settings.pods_ready = Some(pods_ready(options)),
         _ => return false,
     }
@@ -33,10 +39,7 @@ pub(super) fn choose(settings: &mut Settings, line: &str) -> bool {
 }
 
 fn pods_ready(options: &[&str]) -> PodsReady {
-    let value = |key: &str| {
-        let found = options.iter().find_map(|option| option.split_once('=').filter(|(known, _)| *known == key));
-        found.map(|(_, value)| value.parse::<i64>().unwrap())
-    };
+    let value = |key: &str| option(options, key);
     let seconds = |key: &str, default: i64| Duration::from_seconds(value(key).unwrap_or(default));
     PodsReady {
         timeout: seconds("timeout", 300),
@@ -47,10 +50,22 @@ fn pods_ready(options: &[&str]) -> PodsReady {
     }
 }
 
+fn option(options: &[&str], key: &str) -> Option<i64> {
+    let found = options.iter().find_map(|option| option.split_once('=').filter(|(known, _)| *known == key));
+    found.map(|(_, value)| value.parse().unwrap())
+}
+
 /// What the options of a job say about its life.
 pub(super) fn dress(spec: &mut WorkloadSpec, options: &BTreeMap<&str, &str>) {
     spec.preemption_gates = options.get("closed").map(|gate| (*gate).into()).into_iter().collect();
     spec.gated_by = options.get("gated").map(|gate| (*gate).into());
+    spec.job_uid = options.get("uid").map(|uid| (*uid).into());
+    spec.owner = match options.get("owner") {
+        Some(&"pod") => Owner::Pod,
+        Some(&"nobody") => Owner::Nobody,
+        _ => Owner::Job,
+    };
+    spec.is_guarded = options.contains_key("guarded");
     spec.max_execution_s = options.get("most").map(|most| most.parse().unwrap());
 }
 
@@ -67,6 +82,15 @@ impl Stage {
             "open" => self.edit(name, |job| {
                 let gate = job.status.preemption_gates.iter_mut().find(|gate| &*gate.name == words[1]).unwrap();
                 gate.is_open = true;
+            }),
+            "orphan" => self.edit(name, |job| job.owner = Owner::Nobody),
+            "dying" => self.edit(name, |job| job.is_deleting = true),
+            "hold" => self.hold(name, Some(Hold::Job)),
+            "empty" => self.hold(name, Some(Hold::ScaledToZero)),
+            "resume" => self.hold(name, None),
+            "later" => self.edit(name, |job| {
+                let at = now + Duration::from_seconds(words[1].parse().unwrap());
+                job.status.requeue = Some(Requeue { count: Some(words[2].parse().unwrap()), at: Some(at) });
             }),
             "ungate" => self.edit(name, |job| job.gated_by = None),
             "check" => self.edit(name, |job| {
@@ -89,6 +113,10 @@ impl Stage {
             }
             other => panic!("no such line: {other}"),
         }
+    }
+
+    fn hold(&mut self, name: &str, hold: Option<Hold>) {
+        self.apply(Change::JobHold { namespace: "ns".into(), name: name.into(), hold });
     }
 
     /// Somebody else writes to the workload.
@@ -141,6 +169,7 @@ fn describe(status: &Status, now: Time) -> String {
             format!("{sign}{:?}({})", condition.kind, condition.reason)
         })
         .collect();
+    parts.extend(status.checks.iter().map(|check| format!("{}={:?}", check.name, check.progress)));
     if let Some(requeue) = &status.requeue {
         let wait = requeue.at.map_or(String::new(), |at| format!(" in {}s", crate::text::seconds_between(now, at)));
         parts.push(format!("backoff {}{wait}", requeue.count.unwrap_or(0)));
