@@ -14,7 +14,7 @@ use kueue_core::time::Time;
 use kueue_engine::{Change, Effect, Engine, FairSharing, Key, Settings, WakePolicy};
 use kueue_translate::{MetricLabels, ResourceRules, Surroundings, status_from_engine};
 use serde::de::DeserializeOwned;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::corpus::{Case, Failure};
 
@@ -96,6 +96,48 @@ impl Cluster {
         Ok(())
     }
 
+    /// Does what the recorded calls did: objects become known, usage is charged to queues.
+    pub(crate) fn replay(&mut self, trace: &Value) -> Result<()> {
+        for call in trace.as_array().into_iter().flatten() {
+            let args = &call["args"];
+            match call["op"].as_str().unwrap_or_default() {
+                "cache.DeleteResourceFlavor" => {
+                    let name = args[0]["metadata"]["name"].as_str().context("a flavor has a name")?;
+                    self.engine.apply(Change::FlavorGone(name.into()), self.now);
+                }
+                "cqSnapshot.AddUsage" => {
+                    let queue = args[0].as_str().context("usage is charged to a queue")?;
+                    self.charge(queue, &args[1]["Quota"]["Assigned"])?;
+                }
+                op if op.starts_with("cache.Add") || op.starts_with("queues.Add") => self.add(&args[0])?,
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Lets a workload of nobody use so much of a queue: amounts by `flavor/resource`.
+    fn charge(&mut self, queue: &str, usage: &Value) -> Result<()> {
+        let mut pod_sets = Vec::new();
+        let mut assigned = Vec::new();
+        for (index, (pool, amount)) in usage.as_object().into_iter().flatten().enumerate() {
+            let (flavor, resource) = pool.split_once('/').context("a pool is a flavor and a resource")?;
+            let quantity = self.formatter.quantity(resource, amount.as_i64().context("an amount is a number")?);
+            let name = format!("p{index}");
+            pod_sets.push(json!({"name": name, "count": 1}));
+            let (flavors, used) = (json!({resource: flavor}), json!({resource: quantity}));
+            assigned.push(json!({"name": name, "count": 1, "flavors": flavors, "resourceUsage": used}));
+        }
+        let reserved = json!({"type": "QuotaReserved", "status": "True", "reason": "Charged", "message": "",
+                              "lastTransitionTime": self.now});
+        self.add(&json!({
+            "kind": "Workload",
+            "metadata": {"name": format!("usage-{}", self.workloads.len()), "namespace": "usage"},
+            "spec": {"podSets": pod_sets},
+            "status": {"admission": {"clusterQueue": queue, "podSetAssignments": assigned}, "conditions": [reserved]},
+        }))
+    }
+
     /// What a workload is like now.
     pub(crate) fn change_of(&self, key: &str) -> Change {
         let object = &self.workloads[key];
@@ -147,6 +189,12 @@ impl Cluster {
 
 pub(crate) fn read<T: DeserializeOwned>(value: &Value) -> Result<T> {
     serde_json::from_value(value.clone()).with_context(|| format!("reading {value}"))
+}
+
+/// The name of a Workload, from its object.
+pub(crate) fn key_of(object: &Value) -> Result<Key> {
+    let workload: Workload = read(object)?;
+    Ok(Key { namespace: workload.metadata.namespace.into(), name: workload.metadata.name.into() })
 }
 
 fn namespace(object: &Value) -> Result<Change> {

@@ -9,6 +9,28 @@ pub const NOT_APPLICABLE: &[(&str, &str)] = &[
     ("pkg-podset/TestAddOrUpdateLabel", "adds an entry to a map, with Go's nil maps in mind"),
     ("pkg-resources/TestLazyRequests", "when Go copies a map before writing to it; the operations are code, not data"),
     ("pkg-resources/TestSliceRequests_Clone", "copying a value, which the language does for us"),
+    (
+        "pkg-scheduler/TestEntryComparerLess",
+        "compares two entries by shares that are given as Go values; whole cycles with fair sharing show the order",
+    ),
+    (
+        "pkg-scheduler/TestEntryMarkPreemptionOutcome",
+        "sets fields of an entry; whole cycles show the message, and no write fails inside the engine",
+    ),
+    ("pkg-scheduler/TestEntryMarkSkipped", "sets fields of an entry; whole cycles show what the next one starts from"),
+    (
+        "pkg-scheduler/TestLastAssignmentOutdated",
+        "compares the numbers of a remembered search; cycles after each other show where a search goes on",
+    ),
+    (
+        "pkg-scheduler/TestRequeueAndUpdate",
+        "calls the end of a cycle with entries in states made by hand; whole cycles show statuses and queues",
+    ),
+    ("pkg-scheduler-flavorassigner/TestAssignment_RequiresBorrowing", "whether a number is greater than zero"),
+    (
+        "pkg-scheduler-preemption/TestFairPreemptionSkipsUnsatisfiableTournament",
+        "counts lines of Kueue's log; the victims are the same either way",
+    ),
     ("pkg-util-cmp/TestCompareBool", "orders two booleans for a sort; what is sorted so is tested where it shows"),
     ("pkg-util-maps/TestContains", "compares two maps; used by Kueue's own test helpers only"),
     ("pkg-util-maps/TestCopy", "copies entries from one map to another, with Go's nil maps in mind"),

@@ -11,6 +11,7 @@ mod pkg_features;
 mod pkg_podset;
 mod pkg_resources;
 mod pkg_scheduler;
+mod pkg_scheduler_flavorassigner;
 mod pkg_scheduler_preemption;
 mod pkg_util_csv;
 mod pkg_util_equality;
@@ -51,6 +52,7 @@ pub const PACKAGES: &[(&str, Runners)] = &[
     ("pkg-podset", pkg_podset::RUNNERS),
     ("pkg-resources", pkg_resources::RUNNERS),
     ("pkg-scheduler", pkg_scheduler::RUNNERS),
+    ("pkg-scheduler-flavorassigner", pkg_scheduler_flavorassigner::RUNNERS),
     ("pkg-scheduler-preemption", pkg_scheduler_preemption::RUNNERS),
     ("pkg-scheduler-preemption-common", pkg_scheduler_preemption::COMMON),
     ("pkg-scheduler-preemption-fairsharing", pkg_scheduler_preemption::FAIR_SHARING),

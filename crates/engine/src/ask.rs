@@ -5,6 +5,8 @@
 
 mod assignment;
 mod preemption;
+mod turns;
 
 pub use assignment::{AssignmentView, AttemptView, FlavorView, PodSetAssignmentView};
 pub use preemption::{FairStep, Priority, Victim, WantedFlavor, WantedPodSet};
+pub use turns::Turn;

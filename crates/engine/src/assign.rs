@@ -21,6 +21,7 @@ use crate::workload::{Progress, Total};
 
 pub(crate) use attempt::{Attempt, Obstacle};
 use flavor::Found;
+pub use flavor::Grade;
 
 /// What has to happen before a flavor can be used; later is better.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]

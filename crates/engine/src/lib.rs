@@ -35,10 +35,10 @@ mod view;
 mod workload;
 
 pub use ask::{
-    AssignmentView, AttemptView, FairStep, FlavorView, PodSetAssignmentView, Priority, Victim, WantedFlavor,
+    AssignmentView, AttemptView, FairStep, FlavorView, PodSetAssignmentView, Priority, Turn, Victim, WantedFlavor,
     WantedPodSet,
 };
-pub use assign::{Mode, Oracle, Outlook};
+pub use assign::{Grade, Mode, Oracle, Outlook};
 pub use change::*;
 pub use cycle::{CycleSummary, Recomputation};
 pub use effect::{Decision, Effect, Event, Key};

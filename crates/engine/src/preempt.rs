@@ -14,6 +14,7 @@ use crate::id::{NodeId, PoolId, QueueId, Slab, WorkloadId};
 use crate::quota::Quotas;
 use crate::reserving::Eligibility;
 use crate::settings::Settings;
+use crate::slice::Replaced;
 use crate::status::history::OrderTime;
 use crate::workload::{Rank, Total, Workload};
 
@@ -38,17 +39,29 @@ pub(crate) struct Demand {
 impl Engine {
     /// The workloads that have to go for the assignment; none when that is not allowed or does not help.
     pub(crate) fn targets_for(&mut self, plan: &Plan<'_>, assignment: &Assignment, totals: &[Total]) -> Vec<Target> {
-        let pod_sets = self.workloads[plan.workload].pod_sets.iter();
+        let demand = self.demand_for(plan.workload, plan.queue, plan.replaced, assignment, totals);
+        self.targets(&demand)
+    }
+
+    /// What room the assignment needs.
+    pub(crate) fn demand_for(
+        &mut self,
+        preemptor: WorkloadId,
+        queue: QueueId,
+        replaced: Option<&Replaced>,
+        assignment: &Assignment,
+        totals: &[Total],
+    ) -> Demand {
+        let pod_sets = self.workloads[preemptor].pod_sets.iter();
         let held: Vec<i32> =
-            pod_sets.map(|pod_set| plan.replaced.map_or(0, |replaced| replaced.count(&pod_set.spec.name))).collect();
-        let demand = Demand {
-            preemptor: plan.workload,
-            queue: plan.queue,
-            node: plan.node,
+            pod_sets.map(|pod_set| replaced.map_or(0, |replaced| replaced.count(&pod_set.spec.name))).collect();
+        Demand {
+            preemptor,
+            queue,
+            node: self.queues[queue].node,
             requests: assignment.requests(totals, &held, &mut self.names),
             pools: assignment.pools_to_preempt(&mut self.names),
-        };
-        self.targets(&demand)
+        }
     }
 
     pub(crate) fn is_allowed_to_preempt(
@@ -62,7 +75,7 @@ impl Engine {
         standing.may_preempt(other.priority, policy, || other.order_time(&self.settings))
     }
 
-    fn targets(&mut self, demand: &Demand) -> Vec<Target> {
+    pub(crate) fn targets(&mut self, demand: &Demand) -> Vec<Target> {
         if self.settings.fair_sharing.is_some() { self.fair_targets(demand) } else { self.classical_targets(demand) }
     }
 

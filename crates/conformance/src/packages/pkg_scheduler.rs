@@ -1,11 +1,16 @@
 //! `pkg/scheduler`: whole cycles, and the small decisions inside them.
 
+mod context;
 mod cycles;
 
 use super::Runners;
 
 pub const RUNNERS: Runners = &[
+    ("TestEntryOrdering", context::entry_ordering),
+    ("TestLastSchedulingContext", context::last_scheduling_context),
+    ("TestResourcesToReserve", context::resources_to_reserve),
     ("TestSchedule", cycles::schedule),
     ("TestScheduleForFairSharing", cycles::schedule),
     ("TestScheduleRecomputePreemptionTargets", cycles::schedule),
+    ("TestSchedulerWhenWorkloadModifiedConcurrently", context::modified_concurrently),
 ];

@@ -4,13 +4,16 @@ mod order;
 mod targets;
 
 use super::Runners;
+pub(super) use targets::wanted_pod_set;
 
 pub const RUNNERS: Runners = &[
     ("TestCandidatesOrdering", order::candidates),
     ("TestFairPreemptions", targets::fair),
     ("TestHierarchicalPreemptions", targets::classical),
+    ("TestIssuePreemptionsSkipsDuplicate", targets::not_twice),
     ("TestPreemption", targets::classical),
     ("TestPreemptionMessage", order::message),
+    ("TestPreemptionWhenWorkloadModifiedConcurrently", targets::concurrent),
     ("TestPriorityInfo", order::priority),
 ];
 

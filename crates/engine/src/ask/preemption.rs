@@ -1,11 +1,13 @@
 //! Who would have to go, by which rule, and in which order.
 
-use crate::assign::{Assignment, Oracle, Plan};
+use kueue_core::amount::Amount;
+
+use crate::assign::Assignment;
 use crate::change::PreemptionPolicy;
 use crate::effect::Key;
 use crate::engine::Engine;
-use crate::id::Name;
-use crate::preempt::departure;
+use crate::id::{Name, PoolId, QueueId, WorkloadId};
+use crate::preempt::{Demand, Target, departure};
 
 /// The flavors that a pod set is to have.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -62,28 +64,32 @@ impl Engine {
     /// Who would have to go for a workload that is to have these flavors in a ClusterQueue.
     pub fn victims(&mut self, workload: &Key, queue: &str, wanted: &[WantedPodSet]) -> Vec<Victim> {
         let Some((id, queue)) = self.find(workload, queue) else { return Vec::new() };
-        let rules = self.queues[queue].rules.clone();
-        let node = self.queues[queue].node;
-        let replaced = self.replaced_slice(id, queue);
-        let plan = Plan {
-            workload: id,
-            queue,
-            node,
-            rules: &rules,
-            progress: None,
-            pins: None,
-            replaced: replaced.as_ref(),
-            oracle: Oracle::Search,
-        };
-        let assignment = Assignment::given(wanted, &mut self.names);
-        let totals = self.workloads[id].totals(self.settings.gates);
-        let targets = self.targets_for(&plan, &assignment, &totals);
-        let victim = |target: &crate::preempt::Target| Victim {
+        let demand = self.demand_of(id, queue, wanted);
+        let targets = self.targets(&demand);
+        let victim = |target: &Target| Victim {
             workload: self.workloads[target.workload].key.clone(),
             reason: target.reason,
-            message: self.preemption_message(id, node, *target),
+            message: self.preemption_message(id, demand.node, *target),
         };
         targets.iter().map(victim).collect()
+    }
+
+    /// What a workload that is to have these flavors needs room for: flavor, resource, amount.
+    pub fn demand(&mut self, workload: &Key, queue: &str, wanted: &[WantedPodSet]) -> Vec<(Name, Name, Amount)> {
+        let Some((id, queue)) = self.find(workload, queue) else { return Vec::new() };
+        let demand = self.demand_of(id, queue, wanted);
+        let named = |(pool, amount): &(PoolId, Amount)| {
+            let (flavor, resource) = self.names.pool(*pool);
+            (flavor.clone(), resource.clone(), *amount)
+        };
+        demand.requests.iter().map(named).collect()
+    }
+
+    fn demand_of(&mut self, id: WorkloadId, queue: QueueId, wanted: &[WantedPodSet]) -> Demand {
+        let replaced = self.replaced_slice(id, queue);
+        let assignment = Assignment::given(wanted, &mut self.names);
+        let totals = self.workloads[id].totals(self.settings.gates);
+        self.demand_for(id, queue, replaced.as_ref(), &assignment, &totals)
     }
 
     /// Whether one workload may preempt another under a policy.

@@ -12,9 +12,11 @@ use crate::text::refusal::Refusal;
 
 /// How good a flavor is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-struct Grade {
-    outlook: Outlook,
-    borrow: u32,
+pub struct Grade {
+    /// What has to happen first.
+    pub outlook: Outlook,
+    /// How far up the tree quota is borrowed from.
+    pub borrow: u32,
 }
 
 /// What the search found.
@@ -70,7 +72,7 @@ impl Engine {
             let (grade, choices) = self.try_flavor(plan, members, flavor, &wanted, assumed, &mut found);
             if is_fungible {
                 let may_stop = !tries_next(grade, plan.rules.fungibility);
-                if may_stop || is_preferred(grade, best, plan.rules.fungibility) {
+                if may_stop || grade.is_preferred_to(best, plan.rules.fungibility) {
                     best = grade;
                     found.choices = choices;
                 }
@@ -146,7 +148,7 @@ impl Engine {
                 attempt.obstacle = attempt.obstacle.max(obstacle);
             }
             attempt.borrow = attempt.borrow.max(answer.grade.borrow);
-            if is_preferred(worst, answer.grade, plan.rules.fungibility) {
+            if worst.is_preferred_to(answer.grade, plan.rules.fungibility) {
                 worst = answer.grade;
             }
             if worst.outlook != Outlook::NoFit {
@@ -246,21 +248,24 @@ fn tries_next(grade: Grade, fungibility: Fungibility) -> bool {
     grade.borrow > 0 && fungibility.try_next_before_borrowing
 }
 
-fn is_preferred(a: Grade, b: Grade, fungibility: Fungibility) -> bool {
-    if a.outlook == Outlook::NoFit {
-        return false;
+impl Grade {
+    /// Whether a flavor of this grade is chosen rather than one of the other.
+    pub fn is_preferred_to(self, other: Self, fungibility: Fungibility) -> bool {
+        if self.outlook == Outlook::NoFit {
+            return false;
+        }
+        if other.outlook == Outlook::NoFit {
+            return true;
+        }
+        if (self.outlook == Outlook::NoCandidates) != (other.outlook == Outlook::NoCandidates) {
+            return other.outlook == Outlook::NoCandidates;
+        }
+        if fungibility.prefers_preemption && self.borrow != other.borrow {
+            return self.borrow < other.borrow;
+        }
+        if self.outlook != other.outlook {
+            return self.outlook > other.outlook;
+        }
+        !fungibility.prefers_preemption && self.borrow < other.borrow
     }
-    if b.outlook == Outlook::NoFit {
-        return true;
-    }
-    if (a.outlook == Outlook::NoCandidates) != (b.outlook == Outlook::NoCandidates) {
-        return b.outlook == Outlook::NoCandidates;
-    }
-    if fungibility.prefers_preemption && a.borrow != b.borrow {
-        return a.borrow < b.borrow;
-    }
-    if a.outlook != b.outlook {
-        return a.outlook > b.outlook;
-    }
-    !fungibility.prefers_preemption && a.borrow < b.borrow
 }

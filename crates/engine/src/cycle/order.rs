@@ -8,32 +8,37 @@ use rustc_hash::FxHashMap;
 
 use super::entry::Entry;
 use crate::engine::Engine;
-use crate::id::{Name, NodeId};
+use crate::id::{Name, NodeId, WorkloadId};
 use crate::quota::share::Share;
 
 /// The entries of one tree that have not had their turn, by the node of their ClusterQueue.
 type Waiting = BTreeMap<NodeId, usize>;
 
 impl Engine {
-    /// Those that hold quota, those that borrow least, the most important, the oldest; names decide the rest.
+    /// One turn after the other; names decide where that leaves a choice.
     pub(super) fn classical_order(&self, entries: &[Entry]) -> Vec<usize> {
-        let gates = self.settings.gates;
         let mut order: Vec<usize> = (0..entries.len()).collect();
         order.sort_by_cached_key(|index| {
             let entry = &entries[*index];
-            let workload = &self.workloads[entry.workload];
-            let is_preferred = entry.is_preemptor && gates.enabled(Gate::PrioritizePreemptorWorkloads);
-            let priority = if gates.enabled(Gate::PrioritySortingWithinCohort) { workload.priority } else { 0 };
-            (
-                Reverse(workload.status.has_reservation()),
-                Reverse(is_preferred),
-                entry.assignment.borrowing,
-                Reverse(priority),
-                workload.order_time(&self.settings),
-                workload.key.clone(),
-            )
+            let turn = self.turn(entry.workload, entry.assignment.borrowing, entry.is_preemptor);
+            (turn, self.workloads[entry.workload].key.clone())
         });
         order
+    }
+
+    /// Those that hold quota, those that borrow least, the most important, the oldest.
+    pub(crate) fn turn(&self, id: WorkloadId, borrowing: u32, is_preemptor: bool) -> impl Ord + use<> {
+        let gates = self.settings.gates;
+        let workload = &self.workloads[id];
+        let is_preferred = is_preemptor && gates.enabled(Gate::PrioritizePreemptorWorkloads);
+        let priority = if gates.enabled(Gate::PrioritySortingWithinCohort) { workload.priority } else { 0 };
+        (
+            Reverse(workload.status.has_reservation()),
+            Reverse(is_preferred),
+            borrowing,
+            Reverse(priority),
+            workload.order_time(&self.settings),
+        )
     }
 
     /// The trees of the entries, by name, each with one entry per ClusterQueue.

@@ -271,6 +271,17 @@ impl Engine {
         is_fitting
     }
 
+    /// How much of an amount is kept free for a workload that has to wait for it.
+    pub(crate) fn kept_free(&self, node: NodeId, pool: PoolId, amount: Amount, is_borrowing: bool) -> Amount {
+        let nominal = self.quotas.nominal(node, pool);
+        let usage = self.quotas.usage(node, pool);
+        match (is_borrowing, self.quotas.borrowing_limit(node, pool)) {
+            (true, None) => amount,
+            (true, Some(limit)) => amount.min(nominal.plus(limit).minus(usage)),
+            (false, _) => amount.min(nominal.minus(usage)).max(Amount::ZERO),
+        }
+    }
+
     /// Keeps what is free for a workload that has to wait for quota which its queue cannot always reclaim.
     fn reserve_for_later(&mut self, entry: &Entry, leaving: &mut Leaving) {
         let can_always_reclaim =
@@ -281,13 +292,7 @@ impl Engine {
         }
         let is_borrowing = entry.assignment.borrowing > 0;
         for (pool, amount) in self.net_usage(entry) {
-            let nominal = self.quotas.nominal(entry.node, pool);
-            let usage = self.quotas.usage(entry.node, pool);
-            let reserved = match (is_borrowing, self.quotas.borrowing_limit(entry.node, pool)) {
-                (true, None) => amount,
-                (true, Some(limit)) => amount.min(nominal.plus(limit).minus(usage)),
-                (false, _) => amount.min(nominal.minus(usage)).max(Amount::ZERO),
-            };
+            let reserved = self.kept_free(entry.node, pool, amount, is_borrowing);
             self.quotas.add_usage(entry.node, pool, reserved);
             if reserved > Amount::ZERO {
                 leaving.reserved.push((entry.node, pool, reserved));

@@ -37,7 +37,7 @@ pub(super) fn schedule(case: &Case) -> Result<(), Failure> {
     same(case.raw("wantAssignments"), &assignments(&cluster), "assignments")?;
     same(&sorted(case.raw("wantLeft")), &left(&cluster, |pending| pending.active), "left")?;
     same(&sorted(case.raw("wantInadmissibleLeft")), &left(&cluster, |pending| pending.parked), "inadmissible")?;
-    same_events(case, &effects)?;
+    same_events(case, &effects, !case.has("eventCmpOpts"))?;
     same_counts(case, &cluster)
 }
 
@@ -115,7 +115,7 @@ fn sorted(lists: &Value) -> Value {
     lists
 }
 
-fn same_events(case: &Case, effects: &[Effect]) -> Result<(), Failure> {
+pub(super) fn same_events(case: &Case, effects: &[Effect], with_messages: bool) -> Result<(), Failure> {
     let wanted = case.expected("wantEvents").unwrap_or_else(|| case.raw("wantEvents"));
     if wanted.as_array().is_none_or(Vec::is_empty) {
         return Ok(());
@@ -132,11 +132,7 @@ fn same_events(case: &Case, effects: &[Effect]) -> Result<(), Failure> {
             _ => None,
         })
         .collect();
-    let rules = Rules::equate_empty().ignoring(if case.has("eventCmpOpts") {
-        &["$type", "Message", "Type"]
-    } else {
-        &["$type", "Type"]
-    });
+    let rules = Rules::equate_empty().ignoring(if with_messages { &["$type"] } else { &["$type", "Message"] });
     rules.same(&json!({"events": wanted}), &json!({"events": actual}))
 }
 

@@ -4,10 +4,10 @@ use std::collections::BTreeSet;
 
 use kueue_api::kueue::names::label;
 use kueue_api::kueue::v1beta2::Workload;
-use kueue_engine::{FairSharing, FairStep, Key, Name, PreemptionPolicy};
-use serde_json::{Value, json};
+use kueue_engine::{FairSharing, FairStep, Name, PreemptionPolicy};
+use serde_json::json;
 
-use crate::cluster::{Cluster, read};
+use crate::cluster::{Cluster, key_of, read};
 use crate::compare::equal;
 use crate::corpus::{Case, Failure};
 
@@ -23,7 +23,7 @@ pub(super) fn candidates(case: &Case) -> Result<(), Failure> {
     let mut keys = Vec::new();
     for info in &candidates {
         cluster.add(&info["Obj"])?;
-        keys.push(key(&info["Obj"])?);
+        keys.push(key_of(&info["Obj"])?);
     }
     let order: Vec<String> =
         cluster.engine.preemption_order(preemptor, &keys).iter().map(|key| key.name.to_string()).collect();
@@ -41,7 +41,7 @@ pub(super) fn policy(case: &Case) -> Result<(), Failure> {
         Some("LowerOrNewerEqualPriority") => PreemptionPolicy::LowerOrNewerEqualPriority,
         _ => PreemptionPolicy::Never,
     };
-    let may = cluster.engine.may_preempt(&key(case.raw("preemptor"))?, &key(case.raw("candidate"))?, policy);
+    let may = cluster.engine.may_preempt(&key_of(case.raw("preemptor"))?, &key_of(case.raw("candidate"))?, policy);
     equal(&case.arg::<bool>("want")?, &may)
 }
 
@@ -49,7 +49,7 @@ pub(super) fn policy(case: &Case) -> Result<(), Failure> {
 pub(super) fn priority(case: &Case) -> Result<(), Failure> {
     let mut cluster = Cluster::for_case(case, None)?;
     cluster.add(case.raw("wl"))?;
-    let found = cluster.engine.priority(&key(case.raw("wl"))?).ok_or_else(|| Failure("no workload".to_owned()))?;
+    let found = cluster.engine.priority(&key_of(case.raw("wl"))?).ok_or_else(|| Failure("no workload".to_owned()))?;
     let wanted = (case.arg::<i64>("wantEffective")?, case.arg::<i32>("wantBase")?, case.arg::<i64>("wantBoost")?);
     equal(&wanted, &(found.effective, found.base, found.boost))
 }
@@ -72,12 +72,8 @@ pub(super) fn message(case: &Case) -> Result<(), Failure> {
 /// The queues in the order in which fair sharing looks at them.
 pub(super) fn fair_order(case: &Case) -> Result<(), Failure> {
     let mut cluster = Cluster::for_case(case, Some(FairSharing::default()))?;
-    for call in case.trace.as_array().into_iter().flatten().filter(|call| call["op"] != "cache.AddClusterQueue") {
-        cluster.add(&call["args"])?;
-    }
-    for objects in [case.raw("cohorts"), case.raw("clusterQueues"), case.raw("admitted")] {
-        cluster.add(objects)?;
-    }
+    cluster.replay(&case.trace)?;
+    cluster.add(case.raw("admitted"))?;
     let actions: Vec<String> = case.arg("actions")?;
     let from: Vec<Name> = case.arg::<Vec<String>>("candidateCQs")?.into_iter().map(Into::into).collect();
     let order = cluster.engine.fair_order(&case.arg::<String>("preemptorCQ")?, &from, |step| {
@@ -85,9 +81,4 @@ pub(super) fn fair_order(case: &Case) -> Result<(), Failure> {
     });
     let order: Vec<String> = order.iter().map(ToString::to_string).collect();
     equal(&case.arg::<Vec<String>>("wantOrder")?, &order)
-}
-
-fn key(object: &Value) -> Result<Key, Failure> {
-    let workload: Workload = read(object)?;
-    Ok(Key { namespace: workload.metadata.namespace.into(), name: workload.metadata.name.into() })
 }

@@ -3,10 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use kueue_api::kueue::v1beta2::Workload;
-use kueue_engine::{FairSharing, FairStrategy, Key, Victim, WantedFlavor, WantedPodSet};
+use kueue_engine::{Decision, Effect, FairSharing, FairStrategy, Victim, WantedFlavor, WantedPodSet};
 use serde_json::{Value, json};
 
-use crate::cluster::{Cluster, read};
+use crate::cluster::{Cluster, key_of, read};
 use crate::compare::{Rules, equal};
 use crate::corpus::{Case, Failure};
 
@@ -17,8 +17,48 @@ pub(super) fn classical(case: &Case) -> Result<(), Failure> {
         cluster.add(objects)?;
     }
     let wanted: Vec<WantedPodSet> = list(case.raw("assignment.PodSets")).map(wanted_pod_set).collect();
-    let victims = victims(case, &mut cluster, &wanted)?;
+    let victims = victims(case, &mut cluster, &case.arg::<String>("targetCQ")?, &wanted)?;
     equal(&case.arg::<usize>("wantPreempted")?, &victims.len())?;
+    same_victims(case, &cluster, &victims)
+}
+
+/// The same while somebody else writes to the victims: what we write does not depend on it.
+pub(super) fn concurrent(case: &Case) -> Result<(), Failure> {
+    let mut cluster = Cluster::for_case(case, None)?;
+    for objects in [case.scope("rf"), case.scope("cq"), case.raw("workloads")] {
+        cluster.add(objects)?;
+    }
+    let queue = case.scope("cq")["metadata"]["name"].as_str().unwrap_or_default();
+    let wanted: Vec<WantedPodSet> = list(case.raw("assignment.PodSets")).map(wanted_pod_set).collect();
+    let victims = victims(case, &mut cluster, queue, &wanted)?;
+    same_victims(case, &cluster, &victims)
+}
+
+/// One that is on its way out is not asked to go again.
+pub(super) fn not_twice(case: &Case) -> Result<(), Failure> {
+    let mut cluster = Cluster::for_case(case, None)?;
+    let queue = &case.scope("cq")["metadata"]["name"];
+    let line = json!({"kind": "LocalQueue", "metadata": {"name": "line"}, "spec": {"clusterQueue": queue}});
+    // The room that is left has to be taken for the incoming one to need any.
+    let mut incoming = case.raw("incoming").clone();
+    incoming["spec"]["queueName"] = json!("line");
+    incoming["spec"]["podSets"][0]["template"]["spec"]["containers"][0]["resources"]["requests"]["cpu"] = json!("6");
+    for objects in [case.scope("rf"), case.scope("cq"), &line, case.raw("workloads"), &incoming] {
+        cluster.add(objects)?;
+    }
+    cluster.add(&json!({"kind": "Namespace", "metadata": {"name": ""}}))?;
+    let mut preempted = 0;
+    for _ in 0..2 {
+        let effects = cluster.engine.cycle(cluster.now);
+        let is_preemption =
+            |effect: &&Effect| matches!(effect, Effect::Status { decision: Decision::Preempted { .. }, .. });
+        preempted += effects.iter().filter(is_preemption).count();
+        cluster.perform(&effects);
+    }
+    equal(&1, &preempted)
+}
+
+fn same_victims(case: &Case, cluster: &Cluster, victims: &[Victim]) -> Result<(), Failure> {
     let mut told = Vec::new();
     for object in list(case.raw("wantWorkloads")) {
         told.extend(as_told(&read(object)?));
@@ -66,7 +106,8 @@ pub(super) fn fair(case: &Case) -> Result<(), Failure> {
     }
     let flavor = case.arg::<Option<String>>("assignmentFlavor")?.unwrap_or_else(|| "default".to_owned());
     let cpu = WantedFlavor { resource: "cpu".into(), flavor: flavor.into(), needs_room: true };
-    let victims = victims(case, &mut cluster, &[WantedPodSet { count: 1, flavors: vec![cpu] }])?;
+    let queue = case.arg::<String>("targetCQ")?;
+    let victims = victims(case, &mut cluster, &queue, &[WantedPodSet { count: 1, flavors: vec![cpu] }])?;
     let found: BTreeSet<String> =
         victims.iter().map(|victim| format!("{}:{}", victim.workload, victim.reason)).collect();
     equal(&case.arg::<BTreeSet<String>>("wantPreempted")?, &found)
@@ -80,16 +121,15 @@ fn strategy(name: &str) -> FairStrategy {
 }
 
 /// Asks about the incoming workload, which the API server does not have.
-fn victims(case: &Case, cluster: &mut Cluster, wanted: &[WantedPodSet]) -> Result<Vec<Victim>, Failure> {
+fn victims(case: &Case, cluster: &mut Cluster, queue: &str, wanted: &[WantedPodSet]) -> Result<Vec<Victim>, Failure> {
     let admitted = cluster.workloads.clone();
     let mut incoming: Workload = read(case.raw("incoming"))?;
     // It is only asked about: whatever it says that it holds was never given.
     incoming.status.admission = None;
     cluster.add(&json!(incoming))?;
-    let key =
-        Key { namespace: incoming.metadata.namespace.as_str().into(), name: incoming.metadata.name.as_str().into() };
+    let key = key_of(case.raw("incoming"))?;
     let usage = usage(cluster);
-    let victims = cluster.engine.victims(&key, case.arg::<String>("targetCQ")?.as_str(), wanted);
+    let victims = cluster.engine.victims(&key, queue, wanted);
     cluster.engine.check_invariants();
     equal(&usage, &self::usage(cluster))?;
     cluster.workloads = admitted;
@@ -101,7 +141,7 @@ fn usage(cluster: &Cluster) -> BTreeMap<String, String> {
     queues.map(|queue| (queue.to_string(), format!("{:?}", cluster.engine.usage(queue)))).collect()
 }
 
-fn wanted_pod_set(assigned: &Value) -> WantedPodSet {
+pub(in crate::packages) fn wanted_pod_set(assigned: &Value) -> WantedPodSet {
     let flavors = assigned["Flavors"].as_object().into_iter().flatten();
     WantedPodSet {
         count: assigned["Count"].as_i64().and_then(|count| i32::try_from(count).ok()).unwrap_or_default(),
