@@ -20,5 +20,8 @@ impl Server {
             });
             self.store.create("namespaces", Key::new("", name), namespace).expect("the store is empty");
         }
+        for resource in self.registry().all() {
+            self.store.open(&resource.storage);
+        }
     }
 }

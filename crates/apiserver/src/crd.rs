@@ -46,6 +46,10 @@ pub struct Custom {
     /// Told with every answer.
     pub deprecation: Option<String>,
     pub scale: Option<Scale>,
+    /// The schema as the definition has it.
+    pub source: Value,
+    /// The schema of the stored version, where that is another one: what it does not know is not stored.
+    pub stored_as: Option<Arc<Schema>>,
     columns: Vec<(JsonPath, String)>,
     rules: cel::Rules,
     /// Whether every stored object was written under this very schema, so that reading changes nothing.
@@ -194,7 +198,8 @@ impl Server {
             let definitions = self.store.list(STORAGE, "", None).map(|found| found.objects).unwrap_or_default();
             let built_in = Arc::clone(registry.built_in());
             let custom = definitions.iter().flat_map(|(_, crd)| resources(&crd.value, &built_in.metadata));
-            let custom = custom.map(Arc::new).collect();
+            let custom: Vec<Arc<Resource>> = custom.map(Arc::new).collect();
+            custom.iter().for_each(|resource| self.store.open(&resource.storage));
             Registry::new(built_in, custom)
         });
     }
@@ -320,6 +325,8 @@ fn resource(crd: &Value, version: &Value, metadata: &Arc<Schema>, is_uniform: bo
             selectable: selectable.map(|one| text(&one["jsonPath"]).trim_start_matches('.').to_owned()).collect(),
             deprecation,
             scale,
+            source: source.clone(),
+            stored_as: stored_as(spec, version, metadata),
             columns: paths,
             rules: cel::Rules::compile(source),
             is_uniform,
@@ -333,6 +340,7 @@ fn resource(crd: &Value, version: &Value, metadata: &Arc<Schema>, is_uniform: bo
         is_namespaced: spec["scope"] == "Namespaced",
         verbs: VERBS.map(str::to_owned).to_vec(),
         schema: Arc::new(schema),
+        type_name: None,
         rules: &rules::CUSTOM,
         version: name,
         group,
@@ -340,6 +348,16 @@ fn resource(crd: &Value, version: &Value, metadata: &Arc<Schema>, is_uniform: bo
         subresources,
         columns,
     }
+}
+
+/// The schema of the version that is stored, unless it is this one.
+fn stored_as(spec: &Value, version: &Value, metadata: &Arc<Schema>) -> Option<Arc<Schema>> {
+    let mut versions = spec["versions"].as_array().into_iter().flatten();
+    let stored = versions.find(|version| version["storage"] == true)?;
+    (stored["name"] != version["name"]).then(|| {
+        let schema = load::custom(&stored["schema"]["openAPIV3Schema"]);
+        Arc::new(schema.with_field("metadata", Arc::clone(metadata)))
+    })
 }
 
 /// The name, then what the definition wants, or the age.

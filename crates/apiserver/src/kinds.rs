@@ -32,6 +32,8 @@ pub struct Resource {
     pub subresources: Vec<Subresource>,
     pub columns: Vec<Column>,
     pub schema: Arc<Schema>,
+    /// The name of a built-in kind's type in the committed data.
+    pub type_name: Option<String>,
     pub rules: &'static Rules,
     /// Set for what a CRD defines.
     pub custom: Option<Arc<Custom>>,
@@ -129,6 +131,11 @@ impl BuiltIn {
         Types::parse(include_str!("../data/types.json")).expect("the committed types are JSON")
     }
 
+    /// The same as they are written down, for OpenAPI.
+    pub fn sources() -> BTreeMap<String, Value> {
+        serde_json::from_str(include_str!("../data/types.json")).expect("the committed types are JSON")
+    }
+
     pub fn load() -> Self {
         let mut types = Self::types();
         let lines: Vec<Line> = serde_json::from_str(include_str!("../data/resources.json"))
@@ -151,6 +158,7 @@ fn resource(line: Line, types: &mut Types) -> Resource {
     let subresources = subresources.collect();
     Resource {
         schema: schema(&line.type_name).unwrap_or_else(Schema::any),
+        type_name: line.type_name,
         rules: rules::of(&line.group, &line.resource),
         storage: storage(&line.group, &line.resource),
         list_kind: format!("{}List", line.kind),

@@ -8,6 +8,7 @@ pub mod decode;
 pub mod delete;
 pub mod discovery;
 pub mod list;
+pub mod openapi;
 pub mod pages;
 pub mod path;
 pub mod query;

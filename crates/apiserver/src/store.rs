@@ -223,6 +223,11 @@ impl Store {
         Ok(stored.history.range(start..).cloned().collect())
     }
 
+    /// Makes sure that a collection exists. What happened before that is not its history.
+    pub fn open(&self, collection: &str) {
+        self.state().collection(collection);
+    }
+
     /// Wakes when the collection changes.
     pub fn signal(&self, collection: &str) -> watch::Receiver<u64> {
         self.state().collection(collection).signal.subscribe()
@@ -256,7 +261,7 @@ impl State {
             let collection = Collection {
                 objects: BTreeMap::new(),
                 history: VecDeque::new(),
-                forgotten: 0,
+                forgotten: self.revision,
                 signal: watch::Sender::new(0),
             };
             self.collections.insert(name.to_owned(), collection);

@@ -70,7 +70,7 @@ impl Server {
                 go::canonical(&resource.schema, value)?;
                 Ok(unknown)
             }
-            Some(_) => {
+            Some(custom) => {
                 // Metadata has the same form in every kind.
                 let mut unknown = Vec::new();
                 if object_at(value, &["metadata"]).is_some() {
@@ -81,6 +81,9 @@ impl Server {
                 let pruned = prune::prune(&resource.schema, value);
                 unknown.extend(pruned);
                 defaults::apply(&resource.schema, value);
+                if let Some(stored) = &custom.stored_as {
+                    prune::prune(stored, value);
+                }
                 Ok(unknown)
             }
         }

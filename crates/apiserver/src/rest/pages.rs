@@ -4,6 +4,7 @@ use http::Method;
 use serde_json::json;
 
 use super::discovery;
+use super::openapi;
 use super::path::Target;
 use super::reply::{Reply, ReplyBody};
 use super::service::Server;
@@ -56,6 +57,14 @@ impl Server {
         match segments.as_slice() {
             ["healthz" | "livez" | "readyz"] => Reply::text(200, "ok"),
             ["healthz" | "livez" | "readyz", check] if CHECKS.contains(check) => Reply::text(200, "ok"),
+            ["openapi", "v3"] => {
+                let body = ReplyBody::Typed(openapi::index(&self.registry()), "text/plain; charset=utf-8");
+                Reply { code: 200, body }
+            }
+            ["openapi", "v3", rest @ ..] => match openapi::document(&self.registry(), &rest.join("/")) {
+                Some(document) => Reply::ok(document),
+                None => nowhere(),
+            },
             ["version"] => Reply::ok(json!({
                 "major": "1", "minor": "36", "gitVersion": VERSION, "gitCommit": "", "gitTreeState": "clean",
                 "buildDate": "1970-01-01T00:00:00Z", "goVersion": "", "compiler": "", "platform": "linux/amd64",

@@ -133,6 +133,15 @@ impl ApiServer {
         let (parts, body) = request.into_parts();
         let header = |name: http::HeaderName| parts.headers.get(name).and_then(|value| value.to_str().ok());
         let plain = Encoding::Json;
+        // Read before anything is answered: a connection whose request was not read to its end cannot be used again.
+        let body = match Limited::new(body, BYTES_MAX).collect().await {
+            Ok(body) => body.to_bytes(),
+            Err(error) if error.is::<LengthLimitError>() => {
+                let message = format!("Request entity too large: limit is {BYTES_MAX}");
+                return refused(&Status::new(413, "RequestEntityTooLarge", message), plain, &[]);
+            }
+            Err(_) => return refused(&Status::bad_request("the body could not be read"), plain, &[]),
+        };
         let user = match self.0.authentication.user(header(AUTHORIZATION)) {
             Ok(user) => user,
             Err(status) => return refused(&status, plain, &[]),
@@ -153,17 +162,9 @@ impl ApiServer {
                 Err(status) => refused(&status, plain, &[]),
             };
         }
-        if !self.0.registry().has_group(&path.group) {
+        if !self.0.serves(&path) {
             return Reply::text(404, "404 page not found\n").encode(plain, &[]);
         }
-        let body = match Limited::new(body, BYTES_MAX).collect().await {
-            Ok(body) => body.to_bytes(),
-            Err(error) if error.is::<LengthLimitError>() => {
-                let message = format!("Request entity too large: limit is {BYTES_MAX}");
-                return refused(&Status::new(413, "RequestEntityTooLarge", message), plain, &[]);
-            }
-            Err(_) => return refused(&Status::bad_request("the body could not be read"), plain, &[]),
-        };
         let mut call = Call {
             accepted: Accepted { encoding: plain, shape: Shape::Whole },
             content_type: header(CONTENT_TYPE).map(str::to_owned),
@@ -203,6 +204,16 @@ impl Server {
     pub fn replace_registry(&self, change: impl FnOnce(&Registry) -> Registry) {
         let mut registry = self.registry.write().expect("nobody panics with the registry");
         *registry = Arc::new(change(&registry));
+    }
+
+    /// Whether there is such a place at all. Built-in groups answer for what they do not have; groups of CRDs do not.
+    fn serves(&self, path: &ResourcePath) -> bool {
+        let registry = self.registry();
+        match registry.find(&path.group, &path.version, &path.plural) {
+            Some(found) if found.custom.is_some() => path.namespace.is_empty() || found.is_namespaced,
+            Some(_) => true,
+            None => registry.has_built_in_group(&path.group),
+        }
     }
 
     /// What the path names, and whether it can be asked for this.

@@ -362,10 +362,9 @@ fn event(object: &Value, now: Timestamp) -> Vec<Value> {
     let component = [text(&source["component"]), text(&source["host"])];
     let component: Vec<&str> = component.iter().map(String::as_str).filter(|part| !part.is_empty()).collect();
     let count = object["series"]["count"].as_i64().or(object["count"].as_i64()).unwrap_or(1);
-    let component = match component.is_empty() {
-        true => text(&object["reportingComponent"]),
-        false => component.join(", "),
-    };
+    let reporter = [text(&object["reportingComponent"]), text(&object["reportingInstance"])];
+    let reporter: Vec<&str> = reporter.iter().map(String::as_str).filter(|part| !part.is_empty()).collect();
+    let component = if component.is_empty() { reporter.join(", ") } else { component.join(", ") };
     vec![
         seen(&last).into(),
         object["type"].clone(),
