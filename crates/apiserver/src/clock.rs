@@ -4,7 +4,7 @@
 //! program that starts a server.
 
 use jiff::{SignedDuration, Timestamp};
-use kueue_core::time::{MicroTime, Time};
+use kueue_core::time::Time;
 
 /// Tells what time it is.
 #[derive(Clone, Copy, Debug)]
@@ -27,9 +27,5 @@ impl Clock {
     /// The present second, as objects carry it.
     pub fn time(&self) -> Time {
         Time::new(self.now())
-    }
-
-    pub fn micro_time(&self) -> MicroTime {
-        MicroTime::new(self.now())
     }
 }

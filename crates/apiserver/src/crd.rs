@@ -39,8 +39,6 @@ const CREATED_DESCRIPTION: &str = "CreationTimestamp is a timestamp representing
 /// What a CRD says of one version, beyond what every kind has.
 #[derive(Debug)]
 pub struct Custom {
-    /// The object that defines it.
-    pub definition: String,
     /// Fields that a selector may ask for.
     pub selectable: Vec<String>,
     /// Told with every answer.
@@ -225,13 +223,12 @@ impl Server {
 
     /// A stored object as this version shows it.
     pub async fn shown(&self, resource: &Resource, object: &Arc<Object>) -> Result<Arc<Object>> {
-        let Some(custom) = resource.custom.as_ref().filter(|custom| !custom.is_uniform) else {
+        if resource.custom.as_ref().is_none_or(|custom| custom.is_uniform) {
             return Ok(Arc::clone(object));
-        };
+        }
         let mut value = object.value.clone();
         prune::prune(&resource.schema, &mut value);
         crate::schema::defaults::apply(&resource.schema, &mut value);
-        debug_assert!(!custom.definition.is_empty());
         if value == object.value {
             return Ok(Arc::clone(object));
         }
@@ -321,7 +318,6 @@ fn resource(crd: &Value, version: &Value, metadata: &Arc<Schema>, is_uniform: bo
     let selectable = version["selectableFields"].as_array().into_iter().flatten();
     Resource {
         custom: Some(Arc::new(Custom {
-            definition: text(&crd["metadata"]["name"]),
             selectable: selectable.map(|one| text(&one["jsonPath"]).trim_start_matches('.').to_owned()).collect(),
             deprecation,
             scale,

@@ -240,14 +240,6 @@ impl Store {
             stored.forget_until(revision);
         }
     }
-
-    /// Whether a collection holds nothing in a namespace.
-    pub fn is_empty(&self, collection: &str, namespace: &str) -> bool {
-        let state = self.state();
-        let Some(stored) = state.collections.get(collection) else { return true };
-        let mut range = stored.objects.range(Key::new(namespace, "")..);
-        range.next().is_none_or(|(key, _)| !namespace.is_empty() && key.namespace != namespace)
-    }
 }
 
 impl State {
