@@ -25,20 +25,12 @@ pub struct Ledger {
     penalties: BTreeMap<Key, ResourceList>,
     penalty: ResourceList,
     updated: Time,
-    /// Whether what an earlier process wrote down is part of `consumed`.
-    has_history: bool,
 }
 
 impl Ledger {
-    /// An empty one, opened at a time from which usage counts.
-    pub fn new(now: Time) -> Self {
-        Self {
-            consumed: ResourceList::new(),
-            penalties: BTreeMap::new(),
-            penalty: ResourceList::new(),
-            updated: now,
-            has_history: false,
-        }
+    /// One that is opened at a time from which usage counts, with what was written down before.
+    pub fn new(consumed: ResourceList, now: Time) -> Self {
+        Self { consumed, penalties: BTreeMap::new(), penalty: ResourceList::new(), updated: now }
     }
 
     /// What was used, older usage counting less.
@@ -61,13 +53,9 @@ impl Ledger {
         self.updated
     }
 
-    /// Adds what was written down before this process began; only the first time counts, and never what this ledger
-    /// itself had written down.
-    pub fn add_history(&mut self, history: Option<&ResourceList>) {
-        if !self.has_history {
-            self.has_history = true;
-            merge(&mut self.consumed, history.unwrap_or(&ResourceList::new()), Keep::Sum);
-        }
+    /// Whether the workload was charged.
+    pub fn has_charged(&self, workload: &Key) -> bool {
+        self.penalties.contains_key(workload)
     }
 
     /// Charges a workload; one that was charged before is charged anew, not twice.

@@ -76,6 +76,7 @@ impl Engine {
     }
 
     fn step(&mut self, id: WorkloadId, now: Time) -> Step {
+        self.keep_ledger(id, now);
         if let Some(step) = self.step_orphaned(id, now) {
             return step;
         }

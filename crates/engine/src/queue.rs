@@ -55,10 +55,6 @@ pub(crate) struct ResourceGroup {
 pub(crate) struct LocalQueue {
     pub(crate) object: Option<LocalQueueObject>,
     pub(crate) workloads: BTreeSet<WorkloadId>,
-    /// Kept with admission fair sharing, from the first workload or look on, while the object is there.
-    pub(crate) ledger: Option<Ledger>,
-    /// When its usage is to be counted.
-    pub(crate) next_sample: Option<Time>,
 }
 
 /// A LocalQueue object.
@@ -67,8 +63,12 @@ pub(crate) struct LocalQueueObject {
     pub(crate) queue: Name,
     pub(crate) stop: StopPolicy,
     pub(crate) weight: f64,
-    /// What its status says it consumed.
+    /// What its status said it consumed when it became known, or what was last decided to be written there.
     pub(crate) consumed: Option<ResourceList>,
+    /// What it used; kept with admission fair sharing only.
+    pub(crate) ledger: Option<Ledger>,
+    /// When its usage is to be counted.
+    pub(crate) next_sample: Option<Time>,
 }
 
 impl Queue {
@@ -86,6 +86,14 @@ impl Queue {
 }
 
 impl LocalQueue {
+    pub(crate) fn ledger(&self) -> Option<&Ledger> {
+        self.object.as_ref()?.ledger.as_ref()
+    }
+
+    pub(crate) fn ledger_mut(&mut self) -> Option<&mut Ledger> {
+        self.object.as_mut()?.ledger.as_mut()
+    }
+
     /// The ClusterQueue it leads to while it runs.
     pub(crate) fn target(&self) -> Option<&Name> {
         self.object.as_ref().filter(|object| object.stop == StopPolicy::None).map(|object| &object.queue)

@@ -117,7 +117,7 @@ impl Engine {
     /// What a LocalQueue used of late, if that is kept.
     pub fn ledger(&self, namespace: &str, local_queue: &str) -> Option<&Ledger> {
         let id = self.names.known_local_queue(&namespace.into(), &local_queue.into())?;
-        self.local_queues.get(&id)?.ledger.as_ref()
+        self.local_queues.get(&id)?.ledger()
     }
 
     /// A ClusterQueue's share of what its cohort lends, as the API shows it.

@@ -162,12 +162,19 @@ impl Engine {
             stop: spec.stop,
             weight: spec.weight,
             consumed: spec.consumed.clone(),
+            ledger: None,
+            next_sample: None,
         };
-        let old = self.local_queues.entry(id).or_default().object.replace(object);
+        let state = self.local_queues.entry(id).or_default();
+        let mut old = state.object.replace(object);
+        if let (Some(old), Some(new)) = (&mut old, &mut state.object) {
+            new.consumed = old.consumed.take();
+            new.ledger = old.ledger.take();
+            new.next_sample = old.next_sample;
+        }
         self.served_by.entry(spec.queue.clone()).or_default().insert(id);
         let Some(old) = old else {
-            self.refresh_usage(id);
-            self.plan_sample(id, Some(now));
+            self.open_ledger(id, now);
             if spec.stop == StopPolicy::None {
                 self.admit_items(id);
             }
@@ -206,8 +213,9 @@ impl Engine {
         let id = self.names.local_queue_id(namespace, name);
         let Some(lq) = self.local_queues.get_mut(&id) else { return };
         let Some(old) = lq.object.take() else { return };
-        lq.ledger = None;
-        self.plan_sample(id, None);
+        if let Some(at) = old.next_sample {
+            self.samples.remove(&(at, id));
+        }
         if let Some(queue) = self.queue_ids.get(&old.queue) {
             self.queues[*queue].pending.forget_usage(id);
         }

@@ -227,12 +227,6 @@ impl Engine {
 
     /// Moves the workload to where it now belongs, and offers what it gave up to others.
     pub(crate) fn on_workload_changed(&mut self, id: WorkloadId, before: &Before, now: Time) {
-        self.move_workload(id, before, now);
-        self.keep_ledger(id, before.stage, now);
-        self.unsettled.insert(id);
-    }
-
-    fn move_workload(&mut self, id: WorkloadId, before: &Before, now: Time) {
         let workload = &self.workloads[id];
         let stage = workload.status.stage();
         if stage == Stage::Finished || !workload.is_active {
@@ -266,6 +260,7 @@ impl Engine {
                 self.notify_associated(id);
             }
         }
+        self.unsettled.insert(id);
     }
 
     /// Whether a parked workload changed so much that it deserves another look.

@@ -114,7 +114,7 @@ impl Engine {
         self.quotas.bump_generation(entry.node);
         self.emit_status(id, Decision::Reserved);
         if !had_reservation {
-            self.charge_entry(id, entry.queue, now);
+            self.charge_entry(id, entry.queue);
             let message = text::quota_reserved_event(&queue, self.waited_s(id, now), &considered);
             self.emit_event(id, false, text::QUOTA_RESERVED, message);
         }

@@ -25,9 +25,23 @@ impl Engine {
             return Usage::default();
         };
         let weight = lq.object.as_ref().map_or(1.0, |object| object.weight);
-        match &lq.ledger {
-            Some(ledger) => ledger.usage(weight, &rules.resource_weights),
-            None => Ledger::new(Time::default()).usage(weight, &rules.resource_weights),
+        lq.ledger().map(|ledger| ledger.usage(weight, &rules.resource_weights)).unwrap_or_default()
+    }
+
+    /// The ClusterQueue that the LocalQueue names, whether or not it runs.
+    fn home_of(&self, lq: LocalQueueId) -> Option<QueueId> {
+        self.queue_ids.get(&self.local_queues.get(&lq)?.object.as_ref()?.queue).copied()
+    }
+
+    /// Begins to count for a LocalQueue that is new, with what its status says it used before.
+    pub(crate) fn open_ledger(&mut self, lq: LocalQueueId, now: Time) {
+        if self.settings.usage_rules().is_none() {
+            return;
+        }
+        if let Some(object) = self.local_queues.get_mut(&lq).and_then(|lq| lq.object.as_mut()) {
+            object.ledger = Some(Ledger::new(object.consumed.clone().unwrap_or_default(), now));
+            self.plan_sample(lq, now);
+            self.refresh_usage(lq);
         }
     }
 
@@ -44,20 +58,19 @@ impl Engine {
 
     /// Tells the ClusterQueue what the LocalQueue has used by now, even while that is stopped: what runs stays ranked.
     pub(crate) fn refresh_usage(&mut self, lq: LocalQueueId) {
-        let object = self.local_queues.get(&lq).and_then(|lq| lq.object.as_ref());
-        let Some(queue) = object.and_then(|object| self.queue_ids.get(&object.queue)).copied() else { return };
+        let Some(queue) = self.home_of(lq) else { return };
         if !self.is_usage_based(queue) {
             self.queues[queue].pending.forget_usage(lq);
             return;
         }
         let usage = self.usage_of(lq);
         let lq_state = &self.local_queues[&lq];
-        let has_penalty = lq_state.target().is_some() && lq_state.ledger.as_ref().is_some_and(Ledger::has_penalty);
+        let has_penalty = lq_state.target().is_some() && lq_state.ledger().is_some_and(Ledger::has_penalty);
         self.queues[queue].pending.note_usage(lq, usage, has_penalty);
     }
 
     /// Charges a workload that is given quota; one that holds some already was charged for it.
-    pub(crate) fn charge_entry(&mut self, id: WorkloadId, queue: QueueId, now: Time) {
+    pub(crate) fn charge_entry(&mut self, id: WorkloadId, queue: QueueId) {
         let Some(rules) = self.settings.usage_rules() else { return };
         if !self.queues[queue].spec.is_usage_based {
             return;
@@ -66,9 +79,10 @@ impl Engine {
         let penalty = entry_penalty(&requests, rules.sampling_interval, rules.half_life);
         let workload = &self.workloads[id];
         let (lq, key) = (workload.local_queue, workload.key.clone());
-        let ledger = &mut self.local_queues.entry(lq).or_default().ledger;
-        ledger.get_or_insert_with(|| Ledger::new(now)).charge(key, penalty);
-        self.refresh_usage(lq);
+        if let Some(ledger) = self.local_queues.get_mut(&lq).and_then(LocalQueue::ledger_mut) {
+            ledger.charge(key, penalty);
+            self.refresh_usage(lq);
+        }
     }
 
     /// All that the workload asks for, as far as the ClusterQueue counts it.
@@ -87,45 +101,41 @@ impl Engine {
         sums
     }
 
-    /// Settles or drops the workload's penalty, as its state asks for.
-    pub(crate) fn keep_ledger(&mut self, id: WorkloadId, before: Stage, now: Time) {
-        if self.settings.usage_rules().is_none() {
+    /// Settles or drops the penalty of a workload that was charged, as its state asks for.
+    pub(crate) fn keep_ledger(&mut self, id: WorkloadId, now: Time) {
+        let workload = &self.workloads[id];
+        let lq = workload.local_queue;
+        let ledger = self.local_queues.get(&lq).and_then(LocalQueue::ledger);
+        if !ledger.is_some_and(|ledger| ledger.has_charged(&workload.key)) {
             return;
         }
-        let workload = &self.workloads[id];
-        let (lq, stage) = (workload.local_queue, workload.status.stage());
-        if workload.is_active && stage == Stage::Admitted && before != Stage::Admitted {
-            self.settle_penalty(id, lq, now);
-        }
-        let workload = &self.workloads[id];
+        let stage = workload.status.stage();
         if stage == Stage::Finished || (!workload.is_active && !workload.status.has_reservation()) {
             self.waive_penalty(id, lq);
+        } else if workload.is_active && stage == Stage::Admitted {
+            self.settle_penalty(id, lq, now);
         }
     }
 
     fn settle_penalty(&mut self, id: WorkloadId, lq: LocalQueueId, now: Time) {
-        let Some(claim) = &self.workloads[id].claim else { return };
-        let queue = claim.queue;
-        let leads_here = self
-            .local_queues
-            .get(&lq)
-            .and_then(|lq| lq.object.as_ref())
-            .is_some_and(|object| object.queue == self.queues[queue].name);
-        if !leads_here || !self.is_usage_based(queue) {
+        let Some(queue) = self.workloads[id].claim.as_ref().map(|claim| claim.queue) else { return };
+        if self.home_of(lq) != Some(queue) || !self.is_usage_based(queue) {
             return;
         }
         let usage = self.admitted_usage(lq, queue);
         let Self { settings, local_queues, workloads, .. } = self;
-        let half_life = settings.usage_rules().expect("checked before").half_life;
-        let ledger = local_queues.entry(lq).or_default().ledger.get_or_insert_with(|| Ledger::new(now));
-        ledger.settle(&workloads[id].key, &usage, half_life, now);
-        self.refresh_usage(lq);
+        let rules = settings.usage_rules();
+        let ledger = local_queues.get_mut(&lq).and_then(LocalQueue::ledger_mut);
+        if let (Some(rules), Some(ledger)) = (rules, ledger) {
+            ledger.settle(&workloads[id].key, &usage, rules.half_life, now);
+            self.refresh_usage(lq);
+        }
     }
 
     /// Forgets the workload's penalty.
     pub(crate) fn waive_penalty(&mut self, id: WorkloadId, lq: LocalQueueId) {
         let key = &self.workloads[id].key;
-        let ledger = self.local_queues.get_mut(&lq).and_then(|lq| lq.ledger.as_mut());
+        let ledger = self.local_queues.get_mut(&lq).and_then(LocalQueue::ledger_mut);
         if ledger.and_then(|ledger| ledger.waive(key)).is_some() {
             self.refresh_usage(lq);
         }
@@ -141,16 +151,14 @@ impl Engine {
         sums
     }
 
-    /// Has the usage of a LocalQueue counted at that time, and no more before.
-    pub(crate) fn plan_sample(&mut self, lq: LocalQueueId, at: Option<Time>) {
-        if self.settings.usage_rules().is_none() {
-            return;
+    /// Has the usage of a LocalQueue counted at that time next.
+    fn plan_sample(&mut self, lq: LocalQueueId, at: Time) {
+        if let Some(object) = self.local_queues.get_mut(&lq).and_then(|lq| lq.object.as_mut()) {
+            if let Some(old) = object.next_sample.replace(at) {
+                self.samples.remove(&(old, lq));
+            }
+            self.samples.insert((at, lq));
         }
-        let Some(state) = self.local_queues.get_mut(&lq) else { return };
-        if let Some(old) = std::mem::replace(&mut state.next_sample, at) {
-            self.samples.remove(&(old, lq));
-        }
-        self.samples.extend(at.map(|at| (at, lq)));
     }
 
     /// Counts the usage of those LocalQueues whose time has come.
@@ -163,7 +171,7 @@ impl Engine {
             self.samples.iter().take_while(|(at, _)| *at <= now).map(|(_, local_queue)| *local_queue).collect();
         for lq in due {
             self.sample_one(lq, now);
-            self.plan_sample(lq, Some(now + interval.max(Duration::from_seconds(1))));
+            self.plan_sample(lq, now + interval.max(Duration::from_seconds(1)));
         }
     }
 
@@ -188,11 +196,10 @@ impl Engine {
         let local_queue = self.key_of(lq);
         let Self { settings, local_queues, effects, .. } = self;
         let Some(rules) = settings.usage_rules() else { return };
-        let Some(LocalQueue { object: Some(object), ledger, .. }) = local_queues.get_mut(&lq) else { return };
-        let is_new = ledger.is_none();
-        let ledger = ledger.get_or_insert_with(|| Ledger::new(now));
-        ledger.add_history(object.consumed.as_ref());
-        if !is_new && now < ledger.updated() + rules.sampling_interval && !ledger.has_penalty() {
+        let Some(object) = local_queues.get_mut(&lq).and_then(|lq| lq.object.as_mut()) else { return };
+        let Some(ledger) = &mut object.ledger else { return };
+        let is_early = now < ledger.updated() + rules.sampling_interval && !ledger.has_penalty();
+        if is_early && object.consumed.is_some() {
             return;
         }
         ledger.sample(&usage, rules.half_life, now);

@@ -21,9 +21,13 @@ fn key(name: &str) -> Key {
     Key { namespace: "ns".into(), name: name.into() }
 }
 
+fn open(now: Time) -> Ledger {
+    Ledger::new(ResourceList::new(), now)
+}
+
 #[test]
 fn after_a_half_life_usage_counts_half() {
-    let mut ledger = Ledger::new(at(0));
+    let mut ledger = open(at(0));
     ledger.count(&list("cpu=8"), MINUTE, at(60));
     assert_eq!(shown(ledger.consumed()), "cpu=4");
     ledger.count(&list(""), MINUTE, at(120));
@@ -32,7 +36,7 @@ fn after_a_half_life_usage_counts_half() {
 
 #[test]
 fn looking_twice_as_often_counts_the_same() {
-    let (mut once, mut often) = (Ledger::new(at(0)), Ledger::new(at(0)));
+    let (mut once, mut often) = (open(at(0)), open(at(0)));
     once.count(&list("cpu=8"), MINUTE, at(120));
     for second in 1..=120 {
         often.count(&list("cpu=8"), MINUTE, at(second));
@@ -43,14 +47,14 @@ fn looking_twice_as_often_counts_the_same() {
 
 #[test]
 fn a_clock_that_goes_back_counts_nothing_and_is_not_believed() {
-    let mut ledger = Ledger::new(at(100));
+    let mut ledger = open(at(100));
     ledger.count(&list("cpu=8"), MINUTE, at(40));
     assert_eq!((shown(ledger.consumed()).as_str(), ledger.updated()), ("cpu=0", at(100)));
 }
 
 #[test]
 fn a_penalty_becomes_usage_when_its_workload_runs() {
-    let mut ledger = Ledger::new(at(0));
+    let mut ledger = open(at(0));
     ledger.charge(key("one"), list("cpu=2"));
     ledger.charge(key("two"), list("cpu=3"));
     ledger.settle(&key("one"), &list("cpu=8"), MINUTE, at(0));
@@ -62,25 +66,18 @@ fn a_penalty_becomes_usage_when_its_workload_runs() {
 
 #[test]
 fn without_a_half_life_a_look_forgets_everything_but_penalties() {
-    let mut ledger = Ledger::new(at(0));
+    let mut ledger = Ledger::new(list("cpu=7"), at(0));
     ledger.charge(key("one"), list("cpu=2"));
-    ledger.add_history(Some(&list("cpu=7")));
     ledger.sample(&list("cpu=8"), Duration::ZERO, at(60));
     assert_eq!((shown(ledger.consumed()).as_str(), shown(ledger.penalty()).as_str()), ("", "cpu=2"));
     assert_eq!(shown(&entry_penalty(&list("cpu=2"), MINUTE, Duration::ZERO)), "cpu=0");
 }
 
 #[test]
-fn history_is_believed_once() {
-    let mut ledger = Ledger::new(at(0));
-    ledger.charge(key("one"), list("cpu=2"));
-    ledger.add_history(Some(&list("cpu=7 gpu=1")));
-    ledger.add_history(Some(&list("cpu=7")));
-    assert_eq!(shown(ledger.consumed()), "cpu=7 gpu=1");
-    let mut fresh = Ledger::new(at(0));
-    fresh.add_history(None);
-    fresh.add_history(Some(&list("cpu=7")));
-    assert_eq!(shown(fresh.consumed()), "");
+fn what_was_written_down_before_fades_like_the_rest() {
+    let mut ledger = Ledger::new(list("cpu=8 gpu=1"), at(0));
+    ledger.sample(&list(""), MINUTE, at(60));
+    assert_eq!(shown(ledger.consumed()), "cpu=4 gpu=500m");
 }
 
 #[test]
@@ -108,7 +105,7 @@ proptest! {
 
     #[test]
     fn penalties_add_up_whatever_is_charged_and_waived(steps in prop::collection::vec((0u8..4, 0u32..5000), 0..40)) {
-        let mut ledger = Ledger::new(at(0));
+        let mut ledger = open(at(0));
         let mut model: BTreeMap<u8, u32> = BTreeMap::new();
         for (workload, milli) in steps {
             let name = key(&workload.to_string());
