@@ -10,7 +10,8 @@ use serde_json::Value;
 use crate::corpus::Case;
 
 /// Packages, by the beginning of their names, whose cases drive the engine and so may need what it does not have yet.
-const DRIVES_THE_ENGINE: [&str; 4] = ["pkg-cache-", "pkg-controller-core", "pkg-scheduler", "pkg-workload"];
+const DRIVES_THE_ENGINE: [&str; 5] =
+    ["pkg-cache-", "pkg-controller-core", "pkg-scheduler", "pkg-util-admissionfairsharing", "pkg-workload"];
 
 /// What a case would need, and how it shows.
 struct Rule {

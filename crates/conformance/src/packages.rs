@@ -6,6 +6,8 @@ mod apis_kueue_v1beta1;
 mod apis_visibility_v1beta2;
 mod cmd_importer_mapping;
 mod field_errors;
+mod pkg_cache_queue_afs;
+mod pkg_cache_queue_usage;
 mod pkg_config;
 mod pkg_features;
 mod pkg_podset;
@@ -13,6 +15,7 @@ mod pkg_resources;
 mod pkg_scheduler;
 mod pkg_scheduler_flavorassigner;
 mod pkg_scheduler_preemption;
+mod pkg_util_admissionfairsharing;
 mod pkg_util_csv;
 mod pkg_util_equality;
 mod pkg_util_limitrange;
@@ -29,6 +32,7 @@ mod pkg_webhooks;
 mod pkg_workload;
 mod pkg_workload_evict;
 mod pkg_workload_finish;
+mod pkg_workload_usage;
 mod pkg_workloadslicing;
 
 use crate::corpus::{Case, Failure};
@@ -47,6 +51,8 @@ pub const PACKAGES: &[(&str, Runners)] = &[
     ("apis-visibility-v1beta1", apis_visibility_v1beta2::RUNNERS),
     ("apis-visibility-v1beta2", apis_visibility_v1beta2::RUNNERS),
     ("cmd-importer-mapping", cmd_importer_mapping::RUNNERS),
+    ("pkg-cache-queue", pkg_cache_queue_usage::RUNNERS),
+    ("pkg-cache-queue-afs", pkg_cache_queue_afs::RUNNERS),
     ("pkg-config", pkg_config::RUNNERS),
     ("pkg-features", pkg_features::RUNNERS),
     ("pkg-podset", pkg_podset::RUNNERS),
@@ -56,6 +62,7 @@ pub const PACKAGES: &[(&str, Runners)] = &[
     ("pkg-scheduler-preemption", pkg_scheduler_preemption::RUNNERS),
     ("pkg-scheduler-preemption-common", pkg_scheduler_preemption::COMMON),
     ("pkg-scheduler-preemption-fairsharing", pkg_scheduler_preemption::FAIR_SHARING),
+    ("pkg-util-admissionfairsharing", pkg_util_admissionfairsharing::RUNNERS),
     ("pkg-util-csv", pkg_util_csv::RUNNERS),
     ("pkg-util-equality", pkg_util_equality::RUNNERS),
     ("pkg-util-limitrange", pkg_util_limitrange::RUNNERS),
@@ -72,6 +79,7 @@ pub const PACKAGES: &[(&str, Runners)] = &[
     ("pkg-workload", pkg_workload::RUNNERS),
     ("pkg-workload-evict", pkg_workload_evict::RUNNERS),
     ("pkg-workload-finish", pkg_workload_finish::RUNNERS),
+    ("pkg-workload", pkg_workload_usage::RUNNERS),
     ("pkg-workloadslicing", pkg_workloadslicing::RUNNERS),
 ];
 

@@ -1,5 +1,6 @@
 //! `pkg/scheduler`: whole cycles, and the small decisions inside them.
 
+pub(super) mod afs;
 mod context;
 mod cycles;
 
@@ -10,7 +11,9 @@ pub const RUNNERS: Runners = &[
     ("TestLastSchedulingContext", context::last_scheduling_context),
     ("TestResourcesToReserve", context::resources_to_reserve),
     ("TestSchedule", cycles::schedule),
+    ("TestScheduleForAFS", afs::schedule),
     ("TestScheduleForFairSharing", cycles::schedule),
     ("TestScheduleRecomputePreemptionTargets", cycles::schedule),
     ("TestSchedulerWhenWorkloadModifiedConcurrently", context::modified_concurrently),
+    ("TestShouldApplyEntryPenalty", afs::charges),
 ];
