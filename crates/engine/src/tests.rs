@@ -5,6 +5,7 @@ mod groups;
 mod lifecycle;
 mod slices;
 mod story;
+mod usage;
 mod variants;
 
 use expect_test::expect;

@@ -13,10 +13,9 @@ pub const RUNNERS: Runners = &[("TestFsAdmission", serves_first)];
 
 /// Who is served first, and who is shown to be.
 fn serves_first(case: &Case) -> Result<(), Failure> {
-    let failure = |error: anyhow::Error| Failure(format!("{error:#}"));
     let mut cluster = cluster(case, case.raw("afsConfig"))?;
-    cluster.add_as("Namespace", &json!({"metadata": {"name": "default"}})).map_err(failure)?;
-    cluster.add(case.raw("cq")).map_err(failure)?;
+    cluster.add_as("Namespace", &json!({"metadata": {"name": "default"}}))?;
+    cluster.add(case.raw("cq"))?;
     for object in case.arg::<Vec<Value>>("lqs")? {
         let mut object = object;
         object["spec"]["clusterQueue"] = case.raw("cq.metadata.name").clone();
@@ -24,9 +23,9 @@ fn serves_first(case: &Case) -> Result<(), Failure> {
         let key =
             format!("{}/{}", meta["namespace"].as_str().unwrap_or_default(), meta["name"].as_str().unwrap_or_default());
         let used: ResourceList = decode("usage", &case.raw("initConsumedResources")[&key])?.unwrap_or_default();
-        cluster.add(&with_usage(&object, used).map_err(failure)?).map_err(failure)?;
+        cluster.add(&with_usage(&object, used)?)?;
     }
-    cluster.add(case.raw("wls")).map_err(failure)?;
+    cluster.add(case.raw("wls"))?;
     let wanted: String = case.arg("wantWl.metadata.name")?;
     let shown = cluster.engine.pending(&case.arg::<String>("cq.metadata.name")?).active;
     equal(&Some(wanted.as_str()), &shown.first().map(|key| &*key.name))?;

@@ -1,14 +1,15 @@
 //! The small language of the stories: one line per object or event.
 //!
 //! ```text
-//! queue NAME [cohort=C] cpu=N [spare=N] [borrow=N] [lend=N] [within=lower] [reclaim=any] [strict] [variants[=FLAVOR]] [checks=A,B]
+//! queue NAME [cohort=C] cpu=N [spare=N] [borrow=N] [lend=N] [within=lower] [reclaim=any] [strict] [by-usage] [variants[=FLAVOR]] [checks=A,B]
 //! cohort NAME [parent=P]
 //! job NAME [queue=a] cpu=N [prio=N] [count=N] [min=N] [replaces=JOB] [closed=GATE] [gated=BY] [most=S] [of=JOB] [only=FLAVOR,…] [and=N] [group=G]
 //! scale JOB count=N | delete JOB
-//! cycle | flush | advance S | finish JOB | stopped JOB | asks JOB | would JOB | uses QUEUE | fair (first line); more in `life`
+//! cycle | flush | advance S | finish JOB | stopped JOB | asks JOB | would JOB | uses QUEUE | fair (first line); more in `life` and `usage`
 //! ```
 
 mod life;
+mod usage;
 
 use std::collections::BTreeMap;
 
@@ -36,7 +37,8 @@ pub(super) fn play(story: &str) -> String {
         ..Settings::default()
     };
     let lines = story.lines().map(str::trim).filter(|line| !line.is_empty() && *line != "fair");
-    let lines: Vec<&str> = lines.filter(|line| !life::choose(&mut settings, line)).collect();
+    let lines: Vec<&str> =
+        lines.filter(|line| !life::choose(&mut settings, line) && !usage::choose(&mut settings, line)).collect();
     let mut stage = Stage::new(settings);
     for line in lines {
         stage.play(line);
@@ -110,7 +112,11 @@ impl Stage {
                 let told: Vec<String> = requests.map(|of| format!("{} {:?}", of.name, of.requests)).collect();
                 self.told += &format!("  {name} asks for [{}]\n", told.join("; "));
             }
-            other => self.play_life(other, &name, &line.split_whitespace().skip(1).collect::<Vec<_>>()),
+            other => {
+                if !self.play_usage(other, &name, &options) {
+                    self.play_life(other, &name, &line.split_whitespace().skip(1).collect::<Vec<_>>());
+                }
+            }
         }
     }
 

@@ -3,11 +3,11 @@
 use kueue_api::config::blocks::AdmissionFairSharing;
 use kueue_api::kueue::v1beta2::{AdmissionFairSharingStatus, LocalQueue, LocalQueueFairSharingStatus};
 use kueue_core::resource_list::ResourceList;
-use kueue_engine::{FairSharing, FairStrategy, Settings, WakePolicy};
+use kueue_engine::{FairSharing, Settings, WakePolicy};
 use kueue_translate::ResourceRules;
 use serde_json::{Value, json};
 
-use super::cycles::{failure, same_workloads, writes_as_we_do};
+use super::cycles::{same_workloads, writes_as_we_do};
 use crate::cluster::Cluster;
 use crate::compare::equal;
 use crate::corpus::{Case, Failure, decode};
@@ -18,14 +18,14 @@ pub(super) fn schedule(case: &Case) -> Result<(), Failure> {
         return Ok(());
     }
     let mut cluster = cluster(case, case.scope("afsConfig"))?;
-    cluster.add(case.scope("resourceFlavors")).map_err(failure)?;
+    cluster.add(case.scope("resourceFlavors"))?;
     // A LocalQueue that was deleted is not in the cluster any more, but nobody was told yet.
     let queues = case.scope("queues").as_array().into_iter().flatten();
     let others = case.cluster.as_array().into_iter().flatten().filter(|object| object["kind"] != "LocalQueue");
     for object in queues.chain(others) {
         let name = object["metadata"]["name"].as_str().unwrap_or_default();
         let used: ResourceList = decode("usage", &case.raw("initialUsage")[name])?.unwrap_or_default();
-        cluster.add(&with_usage(object, used).map_err(failure)?).map_err(failure)?;
+        cluster.add(&with_usage(object, used)?)?;
     }
     for _ in case.arg::<Vec<Value>>("workloads")? {
         let effects = cluster.engine.cycle(cluster.now);
@@ -53,7 +53,7 @@ pub(super) fn charges(case: &Case) -> Result<(), Failure> {
         ("Workload", case.raw("wl").clone()),
     ];
     for (kind, object) in &objects {
-        cluster.add_as(kind, object).map_err(failure)?;
+        cluster.add_as(kind, object)?;
     }
     cluster.engine.cycle(cluster.now);
     let is_charged = cluster.engine.ledger("ns", "lq").is_some_and(kueue_engine::Ledger::has_penalty);
@@ -63,10 +63,9 @@ pub(super) fn charges(case: &Case) -> Result<(), Failure> {
 /// An empty cluster with the admission fair sharing of the case.
 pub(in crate::packages) fn cluster(case: &Case, config: &Value) -> Result<Cluster, Failure> {
     let config: Option<AdmissionFairSharing> = decode("admission fair sharing", config)?;
-    let strategies = vec![FairStrategy::LessThanOrEqualToFinalShare, FairStrategy::LessThanInitialShare];
     let settings = Settings {
         gates: case.gates()?,
-        fair_sharing: config.as_ref().map(|_| FairSharing { strategies }),
+        fair_sharing: config.as_ref().map(|_| FairSharing::default()),
         admission_fair_sharing: config.as_ref().map(kueue_translate::admission_fair_sharing),
         wake: WakePolicy::Batched,
         ..Settings::default()

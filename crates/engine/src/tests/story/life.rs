@@ -120,7 +120,7 @@ impl Stage {
     }
 
     /// Somebody else writes to the workload.
-    fn edit(&mut self, name: &str, edit: impl FnOnce(&mut WorkloadSpec)) {
+    pub(super) fn edit(&mut self, name: &str, edit: impl FnOnce(&mut WorkloadSpec)) {
         let job = self.jobs.get_mut(name).unwrap();
         edit(job);
         let spec = job.clone();
