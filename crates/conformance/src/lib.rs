@@ -7,6 +7,7 @@ mod cluster;
 pub mod compare;
 pub mod corpus;
 pub mod deferred;
+mod known;
 pub mod not_applicable;
 pub mod packages;
 pub mod report;

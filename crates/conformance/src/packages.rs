@@ -14,6 +14,7 @@ mod pkg_podset;
 mod pkg_resources;
 mod pkg_scheduler;
 mod pkg_scheduler_flavorassigner;
+mod pkg_scheduler_flavorassigner_variants;
 mod pkg_scheduler_preemption;
 mod pkg_util_admissionfairsharing;
 mod pkg_util_csv;
@@ -59,6 +60,7 @@ pub const PACKAGES: &[(&str, Runners)] = &[
     ("pkg-resources", pkg_resources::RUNNERS),
     ("pkg-scheduler", pkg_scheduler::RUNNERS),
     ("pkg-scheduler-flavorassigner", pkg_scheduler_flavorassigner::RUNNERS),
+    ("pkg-scheduler-flavorassigner", pkg_scheduler_flavorassigner_variants::RUNNERS),
     ("pkg-scheduler-preemption", pkg_scheduler_preemption::RUNNERS),
     ("pkg-scheduler-preemption-common", pkg_scheduler_preemption::COMMON),
     ("pkg-scheduler-preemption-fairsharing", pkg_scheduler_preemption::FAIR_SHARING),

@@ -7,6 +7,7 @@ use anyhow::{Context, Result, bail};
 
 use crate::corpus::{Case, CorpusFile, Failure};
 use crate::deferred;
+use crate::known;
 use crate::not_applicable::NOT_APPLICABLE;
 use crate::packages::{Run, runner};
 use crate::report::{CorpusReport, FileReport, State};
@@ -84,6 +85,11 @@ fn run_cases(file: &CorpusFile, package: &str, run: Option<Run>, report: &mut Fi
         match variants.iter().try_for_each(|case| guarded(run, case)) {
             Ok(()) => report.passed += 1,
             Err(Failure(why)) => {
+                if let Some(reason) = variants.iter().find_map(known::difference) {
+                    report.differs.push(name.to_owned());
+                    reason.clone_into(&mut report.reason);
+                    continue;
+                }
                 report.failed.push(name.to_owned());
                 report.failures.push((name.to_owned(), why));
             }

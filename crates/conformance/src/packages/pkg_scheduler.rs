@@ -12,6 +12,7 @@ pub const RUNNERS: Runners = &[
     ("TestResourcesToReserve", context::resources_to_reserve),
     ("TestSchedule", cycles::schedule),
     ("TestScheduleForAFS", afs::schedule),
+    ("TestScheduleConcurrentAdmission", cycles::cycle),
     ("TestScheduleForFairSharing", cycles::schedule),
     ("TestScheduleRecomputePreemptionTargets", cycles::schedule),
     ("TestSchedulerWhenWorkloadModifiedConcurrently", context::modified_concurrently),

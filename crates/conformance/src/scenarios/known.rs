@@ -4,12 +4,13 @@
 use serde_json::Value;
 
 use super::state::{Shown, State};
+use crate::known::{SIBLING_ADMITTED, STEPS_ASIDE};
 
 /// Why the step may differ from what was recorded, if it may: `before` is the recorded state that it started from.
 pub(super) fn difference(before: &State, recorded: &Shown, ours: &Shown) -> Option<&'static str> {
     let mut messages = recorded.events.values().flatten().map(|[_, _, message]| message.as_str());
-    if messages.any(|message| message == "A more favorable variant is already admitted") {
-        Some("a variant whose better sibling runs steps aside instead of holding up its queue")
+    if messages.any(|message| message == SIBLING_ADMITTED) {
+        Some(STEPS_ASIDE)
     } else if is_out_of_order(before, recorded, ours) {
         Some("with admission fair sharing the order that is shown is the order that is served")
     } else {
