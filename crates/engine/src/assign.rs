@@ -5,6 +5,7 @@
 
 mod attempt;
 mod flavor;
+mod hope;
 
 use kueue_core::amount::Amount;
 use kueue_core::gates::Gate;

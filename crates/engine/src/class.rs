@@ -41,6 +41,8 @@ impl Likeness {
 pub(crate) struct Classes {
     ids: FxHashMap<Arc<Likeness>, ClassId>,
     classes: Slab<ClassId, Class>,
+    /// How many members take the place of a smaller slice, where there are any.
+    slices: FxHashMap<ClassId, usize>,
 }
 
 #[derive(Debug)]
@@ -63,6 +65,25 @@ impl Classes {
         let id = self.classes.insert(Class { likeness: likeness.clone(), requests, members: 1 });
         self.ids.insert(likeness, id);
         id
+    }
+
+    /// A member takes the place of a smaller slice.
+    pub(crate) fn add_slice(&mut self, id: ClassId) {
+        *self.slices.entry(id).or_default() += 1;
+    }
+
+    /// Such a member leaves, or is an ordinary one from now on.
+    pub(crate) fn remove_slice(&mut self, id: ClassId) {
+        if let Some(count) = self.slices.get_mut(&id) {
+            *count -= 1;
+            if *count == 0 {
+                self.slices.remove(&id);
+            }
+        }
+    }
+
+    pub(crate) fn has_slices(&self, id: ClassId) -> bool {
+        self.slices.contains_key(&id)
     }
 
     /// Somebody else remembers something about the class, and will [`leave`](Self::leave) it as a member does.

@@ -14,7 +14,7 @@ use crate::names::Names;
 use crate::placement::FlavorNodes;
 use crate::queue::{LocalQueue, Queue, ServedBy};
 use crate::quota::Quotas;
-use crate::settings::Settings;
+use crate::settings::{Settings, WakePolicy};
 use crate::status::{Reason, SharedStatus};
 use crate::text;
 use crate::unsettled::Unsettled;
@@ -156,7 +156,9 @@ impl Engine {
 
     /// Whether a cycle would find anything to look at.
     pub fn has_heads(&self) -> bool {
-        !self.waits_for_pods() && self.ready.iter().any(|queue| self.queues[*queue].is_active)
+        let may_wake_some = self.settings.wake == WakePolicy::Targeted && !self.scopes.is_empty();
+        let is_any_ready = || self.ready.iter().any(|queue| self.queues[*queue].is_active);
+        !self.waits_for_pods() && (may_wake_some || is_any_ready())
     }
 
     /// When the next workload or LocalQueue wants to be looked at by [`settle`](Engine::settle).

@@ -94,49 +94,67 @@ impl<I: Id, T> IndexMut<I> for IdVec<I, T> {
     }
 }
 
-/// A vector whose places are used again after removal: for objects that come and go.
+/// Places whose use begins again after removal: for objects that come and go.
+///
+/// They are kept in chunks, so that growing never moves an object: with a million workloads a move of all of them would
+/// be a pause, and twice the memory while it lasts.
 #[derive(Debug)]
 pub(crate) struct Slab<I, T> {
-    items: Vec<Option<T>>,
+    chunks: Vec<Vec<Option<T>>>,
     free: Vec<I>,
 }
 
+/// Places per chunk.
+const CHUNK: usize = 1024;
+
 impl<I: Id, T> Default for Slab<I, T> {
     fn default() -> Self {
-        Self { items: Vec::new(), free: Vec::new() }
+        Self { chunks: Vec::new(), free: Vec::new() }
     }
 }
 
 impl<I: Id, T> Slab<I, T> {
     pub(crate) fn insert(&mut self, item: T) -> I {
         if let Some(id) = self.free.pop() {
-            self.items[id.index()] = Some(item);
+            *self.place(id) = Some(item);
             return id;
         }
-        self.items.push(Some(item));
-        I::from_index(self.items.len() - 1)
+        if self.chunks.last().is_none_or(|chunk| chunk.len() == CHUNK) {
+            // The first one grows with what is there; those after it will be filled.
+            self.chunks.push(Vec::with_capacity(if self.chunks.is_empty() { 0 } else { CHUNK }));
+        }
+        let full = (self.chunks.len() - 1) * CHUNK;
+        let last = self.chunks.last_mut().expect("there is a chunk with room");
+        last.push(Some(item));
+        I::from_index(full + last.len() - 1)
     }
 
     pub(crate) fn remove(&mut self, id: I) -> T {
         self.free.push(id);
-        self.items[id.index()].take().expect("an id is removed once")
+        self.place(id).take().expect("an id is removed once")
     }
 
     pub(crate) fn ids(&self) -> impl Iterator<Item = I> {
-        self.items.iter().enumerate().filter(|(_, item)| item.is_some()).map(|(index, _)| I::from_index(index))
+        let items = self.chunks.iter().flatten().enumerate();
+        items.filter(|(_, item)| item.is_some()).map(|(index, _)| I::from_index(index))
+    }
+
+    fn place(&mut self, id: I) -> &mut Option<T> {
+        &mut self.chunks[id.index() / CHUNK][id.index() % CHUNK]
     }
 }
 
 impl<I: Id, T> Index<I> for Slab<I, T> {
     type Output = T;
     fn index(&self, id: I) -> &T {
-        self.items[id.index()].as_ref().expect("an id lives as long as its object")
+        let item = &self.chunks[id.index() / CHUNK][id.index() % CHUNK];
+        item.as_ref().expect("an id lives as long as its object")
     }
 }
 
 impl<I: Id, T> IndexMut<I> for Slab<I, T> {
     fn index_mut(&mut self, id: I) -> &mut T {
-        self.items[id.index()].as_mut().expect("an id lives as long as its object")
+        self.place(id).as_mut().expect("an id lives as long as its object")
     }
 }
 

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use crate::id::{FlavorId, Interner, LabelsId, LocalQueueId, Name, NamespaceId, PoolId, ResourceId};
 
 /// All tables of names. They only grow: the names of a cluster are few beside its workloads.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Names {
     resources: Interner<ResourceId, Name>,
-    pods: Option<ResourceId>,
+    pods: ResourceId,
     flavors: Interner<FlavorId, Name>,
     pools: Interner<PoolId, (FlavorId, ResourceId)>,
     namespaces: Interner<NamespaceId, Name>,
@@ -16,10 +16,26 @@ pub(crate) struct Names {
     labels: Interner<LabelsId, Arc<[Name]>>,
 }
 
+impl Default for Names {
+    fn default() -> Self {
+        let mut resources = Interner::default();
+        let pods = resources.intern(&"pods".into());
+        Self {
+            resources,
+            pods,
+            flavors: Interner::default(),
+            pools: Interner::default(),
+            namespaces: Interner::default(),
+            local_queues: Interner::default(),
+            labels: Interner::default(),
+        }
+    }
+}
+
 impl Names {
     /// The resource that counts pods.
-    pub(crate) fn pods(&mut self) -> ResourceId {
-        *self.pods.get_or_insert_with(|| self.resources.intern(&"pods".into()))
+    pub(crate) fn pods(&self) -> ResourceId {
+        self.pods
     }
 
     pub(crate) fn resource_id(&mut self, name: &Name) -> ResourceId {
@@ -37,6 +53,11 @@ impl Names {
 
     pub(crate) fn pool_id(&mut self, flavor: FlavorId, resource: ResourceId) -> PoolId {
         self.pools.intern(&(flavor, resource))
+    }
+
+    /// The pool, if anybody ever named it.
+    pub(crate) fn known_pool(&self, flavor: FlavorId, resource: ResourceId) -> Option<PoolId> {
+        self.pools.get(&(flavor, resource))
     }
 
     pub(crate) fn namespace_id(&mut self, name: &Name) -> NamespaceId {

@@ -215,20 +215,16 @@ impl Pending {
         }
     }
 
-    /// Wakes all members of the groups whose LocalQueue passes; says whether there was one.
-    pub(crate) fn wake(&mut self, passes: impl Fn(LocalQueueId) -> bool) -> bool {
-        let mut is_any = false;
-        for class in self.sleepers.clone() {
+    /// Wakes all members of the groups whose class may wake and whose LocalQueue passes.
+    pub(crate) fn wake(&mut self, may_wake: impl Fn(ClassId) -> bool, passes: impl Fn(LocalQueueId) -> bool) {
+        let sleepers: Vec<ClassId> = self.sleepers.iter().copied().filter(|class| may_wake(*class)).collect();
+        for class in sleepers {
             for origin in self.origins(class) {
                 if passes(origin.local_queue) {
-                    self.change(class, origin, |group| {
-                        is_any |= !group.asleep.is_empty();
-                        merge(&mut group.asleep, &mut group.awake);
-                    });
+                    self.change(class, origin, |group| merge(&mut group.asleep, &mut group.awake));
                 }
             }
         }
-        is_any
     }
 
     pub(crate) fn held(&self) -> impl Iterator<Item = &Ticket> {

@@ -83,7 +83,7 @@ pub enum RequeueOrder {
 /// When parked workloads are looked at again after something changed, and the usage of LocalQueues is sampled.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub enum WakePolicy {
-    /// Before the next cycle; usage when its time has come.
+    /// Before the next cycle, and only those for whom a look could change something; usage when its time has come.
     #[default]
     Targeted,
     /// When [`Engine::flush`](crate::Engine::flush) is called; usage when [`Engine::sample`](crate::Engine::sample) is.

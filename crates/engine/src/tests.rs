@@ -7,6 +7,7 @@ mod slices;
 mod story;
 mod usage;
 mod variants;
+mod waking;
 
 use expect_test::expect;
 use story::{check, play};

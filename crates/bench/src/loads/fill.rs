@@ -16,10 +16,13 @@ pub fn half_admitted(workloads: usize, _: usize) -> Measured {
     }
     let is_pending = |number: usize| (number / 1_000).is_multiple_of(2);
     let status = |number| if is_pending(number) { Status::default() } else { jobs.admitted(number) };
-    let changes = (0..workloads).map(|number| jobs.change(number, status(number))).collect();
     stage.reset();
-    let effects = stage.apply(changes);
-    stage.echo(&jobs, effects);
+    for first in (0..workloads).step_by(steady::BATCH) {
+        let numbers = first..workloads.min(first + steady::BATCH);
+        let changes = numbers.map(|number| jobs.change(number, status(number))).collect();
+        let effects = stage.apply(changes);
+        stage.echo(&jobs, effects);
+    }
     Measured {
         count: workloads as u64,
         cycles: 0,

@@ -11,8 +11,8 @@ use crate::stage::{QueueShape, Stage};
 
 const QUEUES: u32 = 1_000;
 const QUEUES_PER_COHORT: u32 = 10;
-/// How many workloads are handed over at once while loading.
-const BATCH: usize = 1_000;
+/// How many workloads are handed over at once while loading: a page of a list, more or less.
+pub const BATCH: usize = 1_000;
 
 pub fn uncontended(pending: usize, cycles: usize) -> Measured {
     play(pending, cycles, |_| 5)

@@ -1,12 +1,14 @@
 //! When parked workloads are looked at again.
 //!
-//! A trigger names the tree of queues that it may help. Scopes collect until they are served; serving wakes every
-//! sleeper of the tree whose namespace is accepted and whose backoff is over.
+//! A trigger names the tree of queues that it may help. Scopes collect until they are served; serving wakes the
+//! sleepers of the tree whose namespace is accepted and whose backoff is over. With policy `Targeted` those of a class
+//! that still does not fit sleep on: a look at them would change nothing.
 
 use kueue_core::time::Time;
+use rustc_hash::FxHashSet;
 
 use crate::engine::{Engine, Scope};
-use crate::id::{NodeId, QueueId, WorkloadId};
+use crate::id::{ClassId, NodeId, QueueId, WorkloadId};
 use crate::settings::WakePolicy;
 use crate::workload::{Place, Ticket};
 
@@ -78,16 +80,24 @@ impl Engine {
             })
             .cloned()
             .collect();
+        let hopeless = self.hopeless_classes(id);
         let Self { queues, namespaces, classes, names, .. } = self;
         let queue = &mut queues[id];
         queue.pending.wake_cycle = queue.pending.pop_cycle;
-        for (class, _) in queue.pending.no_fit.drain() {
-            classes.leave(class);
-        }
+        queue.pending.no_fit.retain(|class, _| {
+            let stays = hopeless.contains(class);
+            if !stays {
+                classes.leave(*class);
+            }
+            stays
+        });
         let rules = queue.rules.clone();
-        queue.pending.wake(|local_queue| match (namespaces.get(&names.namespace_of(local_queue)), &rules.namespaces) {
-            (Some(labels), Some(selector)) => selector.matches(labels),
-            _ => false,
+        let may_wake = |class| !hopeless.contains(&class);
+        queue.pending.wake(may_wake, |local_queue| {
+            match (namespaces.get(&names.namespace_of(local_queue)), &rules.namespaces) {
+                (Some(labels), Some(selector)) => selector.matches(labels),
+                _ => false,
+            }
         });
         for ticket in rested {
             if let Place::Held(seat) = std::mem::take(&mut self.workloads[ticket.id].place) {
@@ -98,6 +108,15 @@ impl Engine {
             }
         }
         self.refresh_ready(id);
+    }
+
+    /// The classes that do not fit, and would not if they were looked at again: they go on sleeping.
+    fn hopeless_classes(&self, id: QueueId) -> FxHashSet<ClassId> {
+        if self.settings.wake != WakePolicy::Targeted {
+            return FxHashSet::default();
+        }
+        let asleep = self.queues[id].pending.no_fit.keys().copied();
+        asleep.filter(|class| !self.is_worth_a_look(id, *class)).collect()
     }
 
     pub(crate) fn refresh_ready(&mut self, id: QueueId) {

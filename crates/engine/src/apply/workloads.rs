@@ -50,9 +50,11 @@ impl Engine {
         }
     }
 
-    fn add_workload(&mut self, key: Key, spec: WorkloadSpec, now: Time) {
+    fn add_workload(&mut self, mut key: Key, spec: WorkloadSpec, now: Time) {
         let pod_sets = self.pod_sets_of(&spec);
         let namespace = self.names.namespace_id(&spec.namespace);
+        // One copy of the name for all of the namespace.
+        key.namespace = self.names.namespace(namespace).clone();
         let local_queue = self.names.local_queue_id(namespace, &spec.local_queue);
         let labels = self.names.labels_id(&spec.metric_labels);
         let priority = self.effective_priority(&spec);
@@ -94,6 +96,9 @@ impl Engine {
         };
         let class = self.join_class(&mut workload);
         workload.class = Some(class);
+        if workload.replaces.is_some() {
+            self.classes.add_slice(class);
+        }
         let id = self.workloads.insert(workload);
         self.workload_ids.insert(key, id);
         self.local_queues.entry(local_queue).or_default().workloads.insert(id);
@@ -149,7 +154,7 @@ impl Engine {
         workload.priority_class = spec.priority_class;
         workload.is_active = spec.is_active;
         workload.gated_by = spec.gated_by;
-        workload.replaces = spec.replaces;
+        let was_slice = std::mem::replace(&mut workload.replaces, spec.replaces).is_some();
         let old_variant = std::mem::replace(&mut workload.variant, spec.variant);
         workload.max_execution_s = spec.max_execution_s;
         workload.preemption_gates = spec.preemption_gates;
@@ -159,7 +164,7 @@ impl Engine {
         workload.invalid = spec.invalid;
         workload.status = spec.status.into();
         workload.pod_sets = pod_sets;
-        self.refresh_class(id);
+        self.refresh_class(id, was_slice);
         self.change_family(id, old_variant.as_deref());
         if old_local_queue != local_queue {
             self.move_local_queue(id, old_local_queue);
@@ -202,6 +207,9 @@ impl Engine {
             lq.workloads.remove(&id);
         }
         if let Some(class) = workload.class {
+            if workload.replaces.is_some() {
+                self.classes.remove_slice(class);
+            }
             self.classes.leave(class);
         }
         self.unsettled.remove(id);
@@ -312,7 +320,7 @@ impl Engine {
 
     /// The class follows what it is made of. A workload in a queue keeps its seat, which names the old class, until
     /// it is seated again.
-    fn refresh_class(&mut self, id: WorkloadId) {
+    fn refresh_class(&mut self, id: WorkloadId, was_slice: bool) {
         let gates = self.settings.gates;
         let class = self.classes.join(self.workloads[id].likeness(gates));
         let pod_sets = self.classes.pod_sets(class).clone();
@@ -321,6 +329,12 @@ impl Engine {
         let old = workload.class.replace(class).expect("every workload has a class");
         if old != class && gates.enabled(Gate::SchedulingEquivalenceHashing) {
             workload.progress = None;
+        }
+        if workload.replaces.is_some() {
+            self.classes.add_slice(class);
+        }
+        if was_slice {
+            self.classes.remove_slice(old);
         }
         self.classes.leave(old);
     }

@@ -6,8 +6,9 @@ use kueue_core::gates::Gate;
 use super::{Attempt, Choice, Obstacle, Oracle, Outlook, Plan};
 use crate::change::{Fungibility, PreemptionPolicy};
 use crate::engine::Engine;
-use crate::id::{FlavorId, PoolId, ResourceId};
+use crate::id::{FlavorId, NodeId, PoolId, ResourceId};
 use crate::placement::Mismatch;
+use crate::queue::Rules;
 use crate::text::refusal::Refusal;
 
 /// How good a flavor is.
@@ -25,6 +26,25 @@ pub(super) struct Found {
     pub(super) choices: Vec<(ResourceId, Choice)>,
     pub(super) refusals: Vec<Refusal>,
     pub(super) attempts: Vec<Attempt>,
+}
+
+/// How an amount relates to what the ClusterQueue may have of a pool.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Prospect {
+    /// More than it could have if nothing were in use.
+    TooLarge(Amount),
+    /// In use, and it has no right to it.
+    Full {
+        borrow: u32,
+        missing: Amount,
+    },
+    /// In use, but others may have to give it back.
+    Contested {
+        missing: Amount,
+    },
+    Fits {
+        borrow: u32,
+    },
 }
 
 /// What quota says about one resource in one flavor.
@@ -188,39 +208,61 @@ impl Engine {
     }
 
     fn ask_quota(&mut self, plan: &Plan<'_>, pool: PoolId, assumed: Amount, request: Amount) -> QuotaAnswer {
-        let available = self.quotas.available(plan.node, pool);
-        let capacity = self.quotas.capacity(plan.node, pool);
         let needed = assumed.plus(request);
-        if needed > capacity {
-            return QuotaAnswer {
+        let insufficient = |missing| Some(Refusal::Insufficient { pool, missing });
+        match self.prospect(plan.rules, plan.node, pool, needed) {
+            Prospect::TooLarge(capacity) => QuotaAnswer {
                 grade: Grade { outlook: Outlook::NoFit, borrow: 0 },
                 refusal: Some(Refusal::ExceedsCapacity { pool, assumed, request, capacity }),
                 obstacle: Obstacle::ExceedsMaxQuota,
-            };
-        }
-        let lowest = self.quotas.lowest_fit(plan.node, pool, needed);
-        if needed <= available {
-            let grade = Grade { outlook: Outlook::Fit, borrow: lowest.height };
-            return QuotaAnswer { grade, refusal: None, obstacle: Obstacle::None };
-        }
-        let refusal = Some(Refusal::Insufficient { pool, missing: needed.minus(available) });
-        let is_entitled = self.quotas.nominal(plan.node, pool) >= needed;
-        if !is_entitled && !lowest.is_below_root && !self.may_preempt_while_borrowing(plan) {
-            let grade = Grade { outlook: Outlook::NoFit, borrow: lowest.height };
-            return QuotaAnswer { grade, refusal, obstacle: Obstacle::WaitingForQuota };
-        }
-        let (outlook, borrow) = match plan.oracle {
-            Oracle::Search => self.foresee_preemption(plan, pool, needed),
-            Oracle::Told(answer) => {
-                let (flavor, resource) = self.names.pool(pool);
-                answer(flavor, resource)
+            },
+            Prospect::Fits { borrow } => {
+                let grade = Grade { outlook: Outlook::Fit, borrow };
+                QuotaAnswer { grade, refusal: None, obstacle: Obstacle::None }
             }
-        };
-        QuotaAnswer { grade: Grade { outlook, borrow }, refusal, obstacle: Obstacle::None }
+            Prospect::Full { borrow, missing } => {
+                let grade = Grade { outlook: Outlook::NoFit, borrow };
+                QuotaAnswer { grade, refusal: insufficient(missing), obstacle: Obstacle::WaitingForQuota }
+            }
+            Prospect::Contested { missing } => {
+                let (outlook, borrow) = match plan.oracle {
+                    Oracle::Search => self.foresee_preemption(plan, pool, needed),
+                    Oracle::Told(answer) => {
+                        let (flavor, resource) = self.names.pool(pool);
+                        answer(flavor, resource)
+                    }
+                };
+                QuotaAnswer {
+                    grade: Grade { outlook, borrow },
+                    refusal: insufficient(missing),
+                    obstacle: Obstacle::None,
+                }
+            }
+        }
     }
 
-    fn may_preempt_while_borrowing(&self, plan: &Plan<'_>) -> bool {
-        let preemption = &plan.rules.preemption;
+    /// What quota alone says, before anybody is asked to go.
+    pub(super) fn prospect(&self, rules: &Rules, node: NodeId, pool: PoolId, needed: Amount) -> Prospect {
+        let capacity = self.quotas.capacity(node, pool);
+        if needed > capacity {
+            return Prospect::TooLarge(capacity);
+        }
+        let lowest = self.quotas.lowest_fit(node, pool, needed);
+        let available = self.quotas.available(node, pool);
+        if needed <= available {
+            return Prospect::Fits { borrow: lowest.height };
+        }
+        let missing = needed.minus(available);
+        let is_entitled = self.quotas.nominal(node, pool) >= needed;
+        if is_entitled || lowest.is_below_root || self.may_preempt_while_borrowing(rules) {
+            Prospect::Contested { missing }
+        } else {
+            Prospect::Full { borrow: lowest.height, missing }
+        }
+    }
+
+    fn may_preempt_while_borrowing(&self, rules: &Rules) -> bool {
+        let preemption = &rules.preemption;
         preemption.borrow_within_cohort.is_some()
             || (self.settings.fair_sharing.is_some() && preemption.reclaim_within_cohort != PreemptionPolicy::Never)
     }

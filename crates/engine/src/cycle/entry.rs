@@ -42,12 +42,12 @@ pub(super) enum Outcome {
 
 /// How a workload could start.
 #[derive(Debug)]
-pub(super) struct Proposal {
-    pub(super) assignment: Assignment,
+pub(crate) struct Proposal {
+    pub(crate) assignment: Assignment,
     /// Who has to go first.
-    pub(super) targets: Vec<Target>,
+    pub(crate) targets: Vec<Target>,
     /// Whose place it takes.
-    pub(super) replaces: Option<WorkloadId>,
+    pub(crate) replaces: Option<WorkloadId>,
 }
 
 /// A nominated workload.

@@ -51,7 +51,7 @@ impl Engine {
     }
 
     /// Flavors for the workload and the workloads that have to go for it.
-    pub(super) fn find_assignment(
+    pub(crate) fn find_assignment(
         &mut self,
         id: WorkloadId,
         queue: QueueId,

@@ -1,7 +1,7 @@
 //! The second look, in order: what earlier entries took or will free is counted now.
 
 use std::cmp::Ordering;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use kueue_core::amount::Amount;
 use kueue_core::gates::Gate;
@@ -11,7 +11,7 @@ use super::entry::{Entry, Outcome, Proposal, RequeueReason};
 use crate::assign::Mode;
 use crate::change::PreemptionPolicy;
 use crate::engine::Engine;
-use crate::id::{NodeId, PoolId, WorkloadId};
+use crate::id::{Id as _, NodeId, PoolId, WorkloadId};
 use crate::preempt::remove_claim;
 use crate::status::ConditionKind;
 use crate::text;
@@ -21,6 +21,8 @@ use crate::text;
 struct Leaving {
     /// They make room: their quota is as good as free.
     victims: BTreeSet<WorkloadId>,
+    /// What the victims hold, by tree, ClusterQueue and pool: so many sums, however many victims.
+    freed: BTreeMap<(NodeId, NodeId, PoolId), Amount>,
     /// Larger slices take their places, and their quota with them.
     replaced: BTreeSet<WorkloadId>,
     /// Somebody starts in this cycle whose pods cannot run yet.
@@ -39,9 +41,11 @@ impl Leaving {
         self.victims.union(&self.replaced).copied().collect()
     }
 
-    fn add(&mut self, entry: &Entry) {
-        self.victims.extend(entry.targets.iter().map(|target| target.workload));
-        self.replaced.extend(entry.replaces);
+    /// What the victims in a tree hold.
+    fn freed_in(&self, root: NodeId) -> impl Iterator<Item = (NodeId, PoolId, Amount)> {
+        let from = (root, NodeId::from_index(0), PoolId::from_index(0));
+        let here = self.freed.range(from..).take_while(move |((tree, _, _), _)| *tree == root);
+        here.map(|((_, node, pool), amount)| (*node, *pool, *amount))
     }
 }
 
@@ -133,7 +137,7 @@ impl Engine {
         if entry.assignment.mode == Mode::Fit && self.must_wait_for_pods(leaving) {
             return self.block(entry);
         }
-        leaving.add(entry);
+        self.let_go(entry, leaving);
         self.take_usage(entry);
         if entry.assignment.mode == Mode::Preempt {
             entry.outcome = Outcome::Preempting;
@@ -239,27 +243,30 @@ impl Engine {
     /// With slices it is asked twice. As in Kueue, what a replaced slice held counts as free, so that a replacement
     /// is not held up by quota that is kept for others; but what its successor took must not be given out again.
     fn fits(&mut self, entry: &Entry, leaving: &Leaving) -> bool {
-        let mut left = leaving.all();
-        left.extend(entry.targets.iter().map(|target| target.workload).chain(entry.replaces));
-        if !self.fits_without(entry, &left, &[]) {
+        let mut replaced = leaving.replaced.clone();
+        replaced.extend(entry.replaces);
+        if !self.fits_without(entry, leaving, &replaced, &[]) {
             return false;
         }
         if entry.replaces.is_none() && leaving.replaced.is_empty() {
             return true;
         }
-        let targets = entry.targets.iter().map(|target| target.workload);
-        let left = leaving.victims.iter().copied().chain(targets).collect();
-        self.fits_without(entry, &left, &leaving.reserved)
+        self.fits_without(entry, leaving, &BTreeSet::new(), &leaving.reserved)
     }
 
     fn fits_without(
         &mut self,
         entry: &Entry,
-        left: &BTreeSet<WorkloadId>,
+        leaving: &Leaving,
+        replaced: &BTreeSet<WorkloadId>,
         reserved: &[(NodeId, PoolId, Amount)],
     ) -> bool {
         let mark = self.quotas.open_mark();
-        for id in left {
+        for (node, pool, amount) in leaving.freed_in(self.quotas.root(entry.node)) {
+            self.quotas.remove_usage(node, pool, amount);
+        }
+        let own: BTreeSet<WorkloadId> = entry.targets.iter().map(|target| target.workload).collect();
+        for id in own.union(replaced).filter(|id| !leaving.victims.contains(id)) {
             remove_claim(&mut self.quotas, &self.workloads, &self.queues, *id);
         }
         for (node, pool, amount) in reserved {
@@ -279,6 +286,22 @@ impl Engine {
             (true, None) => amount,
             (true, Some(limit)) => amount.min(nominal.plus(limit).minus(usage)),
             (false, _) => amount.min(nominal.minus(usage)).max(Amount::ZERO),
+        }
+    }
+
+    /// Counts the targets of the entry among the victims, and the slice that it replaces as gone.
+    fn let_go(&self, entry: &Entry, leaving: &mut Leaving) {
+        leaving.replaced.extend(entry.replaces);
+        let root = self.quotas.root(entry.node);
+        for target in &entry.targets {
+            let Some(claim) = &self.workloads[target.workload].claim else { continue };
+            if leaving.victims.insert(target.workload) {
+                let node = self.queues[claim.queue].node;
+                for (pool, amount) in &claim.usage {
+                    let sum = leaving.freed.entry((root, node, *pool)).or_default();
+                    *sum = sum.plus(*amount);
+                }
+            }
         }
     }
 

@@ -132,7 +132,7 @@ fn take(pending: &mut Pending, model: &mut Model, step: Step) {
             }
         }
         Step::Wake(queue) => {
-            pending.wake(|lq| lq == LocalQueueId::from_index(queue));
+            pending.wake(|_| true, |lq| lq == LocalQueueId::from_index(queue));
             for (index, place) in &mut model.0 {
                 if *index % LOCAL_QUEUES == queue && *place == Where::Asleep {
                     *place = Where::Awake;
