@@ -1,6 +1,8 @@
 //! Where a recorded case shows what we do otherwise on purpose: recognised by what it expects, never by its name.
 //! Each has its line in `docs/compat.md`.
 
+use serde_json::Value;
+
 use crate::corpus::Case;
 
 /// What a variant is told whose better sibling runs. Kueue sends it back to the head of its queue, we let it step aside.
@@ -8,7 +10,19 @@ pub(crate) const SIBLING_ADMITTED: &str = "A more favorable variant is already a
 /// Why a recording with that message may differ.
 pub(crate) const STEPS_ASIDE: &str = "a variant whose better sibling runs steps aside instead of holding up its queue";
 
+/// Why a recording of a ClusterQueue that the API server has not completed may differ.
+const NEVER_BY_DEFAULT: &str = "a missing reclaimWithinCohort is Never, as the API server fills it in";
+
 /// Why the case may have another outcome than the recorded one, if it may.
 pub(crate) fn difference(case: &Case) -> Option<&'static str> {
-    case.row().to_string().contains(SIBLING_ADMITTED).then_some(STEPS_ASIDE)
+    if case.row().to_string().contains(SIBLING_ADMITTED) {
+        return Some(STEPS_ASIDE);
+    }
+    (case.raw("enableFairSharing") == true && has_incomplete_preemption(case)).then_some(NEVER_BY_DEFAULT)
+}
+
+fn has_incomplete_preemption(case: &Case) -> bool {
+    let queues = case.raw("additionalClusterQueues").as_array().into_iter().flatten();
+    let preemption = |queue: &'_ Value| queue["spec"]["preemption"].as_object().cloned();
+    queues.filter_map(preemption).any(|preemption| !preemption.contains_key("reclaimWithinCohort"))
 }
