@@ -1,10 +1,19 @@
 //! The engine in small stories: what is there, what happens, and the events that users see.
 
 mod ask;
+mod assignment;
+mod bad_input;
+mod checks;
+mod fair_sharing;
 mod groups;
 mod lifecycle;
+mod order;
+mod preemption;
+mod queues;
+mod quota;
 mod slices;
 mod story;
+mod triggers;
 mod usage;
 mod variants;
 mod waking;

@@ -2,13 +2,13 @@
 //!
 //! ```text
 //! queue NAME [cohort=C] cpu=N [spare=N] [borrow=N] [lend=N] [within=lower] [reclaim=any] [strict] [by-usage] [variants[=FLAVOR]] [checks=A,B]
-//! cohort NAME [parent=P]
 //! job NAME [queue=a] cpu=N [prio=N] [count=N] [min=N] [replaces=JOB] [closed=GATE] [gated=BY] [most=S] [of=JOB] [only=FLAVOR,…] [and=N] [group=G]
 //! scale JOB count=N | delete JOB
-//! cycle | flush | advance S | finish JOB | stopped JOB | asks JOB | would JOB | uses QUEUE | fair (first line); more in `life` and `usage`
+//! cycle | flush | advance S | finish JOB | stopped JOB | asks JOB | would JOB | uses QUEUE | fair, targeted (first lines); more in `life`, `shape` and `usage`
 //! ```
 
 mod life;
+mod shape;
 mod usage;
 
 use std::collections::BTreeMap;
@@ -26,20 +26,32 @@ pub(super) fn check(story: &str, expected: &Expect) {
     expected.assert_eq(&play(story));
 }
 
+/// Plays a story and compares the decisions alone: who starts, who waits and why, who must go for whom.
+pub(super) fn brief(story: &str, expected: &Expect) {
+    expected.assert_eq(&told(story, true));
+}
+
 /// The events of each cycle, and who waits in the end.
 pub(super) fn play(story: &str) -> String {
-    let is_fair = story.trim_start().starts_with("fair");
+    told(story, false)
+}
+
+fn told(story: &str, is_brief: bool) -> String {
+    let settings_lines = ["fair", "targeted"];
+    let is_chosen = |word: &str| story.lines().any(|line| line.trim() == word);
+    let is_fair = is_chosen("fair");
     let strategies = vec![FairStrategy::LessThanOrEqualToFinalShare, FairStrategy::LessThanInitialShare];
     let mut settings = Settings {
         gates: Gates::default().with(Gate::ConcurrentAdmission, true),
-        wake: WakePolicy::Batched,
+        wake: if is_chosen("targeted") { WakePolicy::Targeted } else { WakePolicy::Batched },
         fair_sharing: is_fair.then_some(FairSharing { strategies }),
         ..Settings::default()
     };
-    let lines = story.lines().map(str::trim).filter(|line| !line.is_empty() && *line != "fair");
+    let lines = story.lines().map(str::trim).filter(|line| !line.is_empty() && !settings_lines.contains(line));
     let lines: Vec<&str> =
         lines.filter(|line| !life::choose(&mut settings, line) && !usage::choose(&mut settings, line)).collect();
     let mut stage = Stage::new(settings);
+    stage.is_brief = is_brief;
     for line in lines {
         stage.play(line);
         stage.engine.check_invariants();
@@ -53,6 +65,7 @@ struct Stage {
     jobs: BTreeMap<String, WorkloadSpec>,
     queues: BTreeMap<String, QueueSpec>,
     told: String,
+    is_brief: bool,
 }
 
 impl Stage {
@@ -63,7 +76,7 @@ impl Stage {
         for flavor in ["f", "g"] {
             engine.apply(Change::Flavor(FlavorSpec { name: flavor.into(), nodes: FlavorNodes::default() }), now);
         }
-        Self { engine, now, jobs: BTreeMap::new(), queues: BTreeMap::new(), told: String::new() }
+        Self { engine, now, jobs: BTreeMap::new(), queues: BTreeMap::new(), told: String::new(), is_brief: false }
     }
 
     fn play(&mut self, line: &str) {
@@ -71,15 +84,12 @@ impl Stage {
         let verb = words.next().unwrap();
         let name = words.clone().next().unwrap_or_default().to_owned();
         let options: BTreeMap<&str, &str> = words.map(|word| word.split_once('=').unwrap_or((word, ""))).collect();
+        let rest: Vec<&str> = line.split_whitespace().skip(1).collect();
+        if self.play_shape(verb, &name, &rest) {
+            return;
+        }
         match verb {
             "queue" => self.queue(&name, &options),
-            "cohort" => self.apply(Change::Cohort(CohortSpec {
-                name: name.as_str().into(),
-                parent: options.get("parent").map(|parent| (*parent).into()),
-                groups: Vec::new(),
-                weight: 1.0,
-                revision: 0,
-            })),
             "job" => self.job(&name, &options),
             "cycle" => {
                 self.told.push_str("cycle\n");
@@ -114,7 +124,7 @@ impl Stage {
             }
             other => {
                 if !self.play_usage(other, &name, &options) {
-                    self.play_life(other, &name, &line.split_whitespace().skip(1).collect::<Vec<_>>());
+                    self.play_life(other, &name, &rest);
                 }
             }
         }
@@ -133,10 +143,14 @@ impl Stage {
     fn tell(&mut self, effects: Vec<Effect>) {
         for effect in effects {
             match effect {
+                Effect::Event(_) if self.is_brief => {}
                 Effect::Event(event) => {
                     self.told += &format!("  {} {} {}\n", event.workload.name, event.reason, event.message);
                 }
-                Effect::Status { workload, status, .. } => {
+                Effect::Status { workload, status, decision } => {
+                    if let Some(told) = decided(&workload, &status, &decision).filter(|_| self.is_brief) {
+                        self.told += &format!("  {told}\n");
+                    }
                     self.jobs.get_mut(&*workload.name).unwrap().status = (*status).clone();
                 }
                 Effect::MarkParent(workload) => {
@@ -167,17 +181,12 @@ impl Stage {
         };
         let flavors = [("f", amount("cpu")), ("g", amount("spare"))];
         let flavors = flavors.into_iter().filter_map(|(name, nominal)| Some(flavor(name, nominal?)));
-        let policy = |key: &str| match options.get(key) {
-            Some(&"lower") => PreemptionPolicy::LowerPriority,
-            Some(&"any") => PreemptionPolicy::Any,
-            _ => PreemptionPolicy::Never,
-        };
         let checks: Vec<&str> = options.get("checks").map(|checks| checks.split(',').collect()).unwrap_or_default();
         for check in &checks {
             let controller = CheckController::Other;
             self.apply(Change::Check(CheckSpec { name: (*check).into(), controller, is_active: true }));
         }
-        let spec = QueueSpec {
+        let mut spec = QueueSpec {
             name: name.into(),
             cohort: options.get("cohort").map(|cohort| (*cohort).into()),
             groups: vec![ResourceGroupSpec { resources: vec!["cpu".into()], flavors: flavors.collect() }],
@@ -187,8 +196,8 @@ impl Stage {
             },
             namespaces: Some(LabelSelector::default()),
             preemption: Preemption {
-                within_queue: policy("within"),
-                reclaim_within_cohort: policy("reclaim"),
+                within_queue: shape::policy(options, "within"),
+                reclaim_within_cohort: shape::policy(options, "reclaim"),
                 borrow_within_cohort: None,
             },
             fungibility: Fungibility::default(),
@@ -201,6 +210,7 @@ impl Stage {
             is_usage_based: options.contains_key("by-usage"),
             revision: 0,
         };
+        shape::dress_queue(&mut spec, options);
         self.queues.insert(name.to_owned(), spec.clone());
         self.apply(Change::Queue(Box::new(spec)));
         self.apply(Change::LocalQueue(LocalQueueSpec {
@@ -249,6 +259,7 @@ impl Stage {
             ..WorkloadSpec::default()
         };
         life::dress(&mut spec, options);
+        shape::dress_job(&mut spec, options);
         self.jobs.insert(name.to_owned(), spec.clone());
         self.apply(Change::Workload(Box::new(spec)));
     }
@@ -308,5 +319,27 @@ impl Stage {
             }
         }
         waiting
+    }
+}
+
+/// One decision in a few words.
+fn decided(workload: &Key, status: &Status, decision: &Decision) -> Option<String> {
+    let name = &workload.name;
+    match decision {
+        Decision::Reserved => {
+            let admission = status.admission.as_ref().expect("a reservation says what is reserved");
+            let mut flavors: Vec<String> = Vec::new();
+            for pod_set in &admission.pod_sets {
+                flavors.extend(pod_set.flavors.iter().map(|(resource, flavor)| format!("{resource} in {flavor}")));
+            }
+            Some(format!("start {name}: {}", flavors.join(", ")))
+        }
+        Decision::Waiting => {
+            let why = status.condition(ConditionKind::QuotaReserved).map(|reserved| reserved.reason.clone());
+            Some(format!("wait {name} ({})", why.unwrap_or_default()))
+        }
+        Decision::Preempted { reason, preemptor } => Some(format!("evict {name} ({reason}) for {}", preemptor.name)),
+        Decision::Evicted(reason) => Some(format!("evict {name} ({reason})")),
+        _ => None,
     }
 }
