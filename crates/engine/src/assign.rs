@@ -18,6 +18,7 @@ use crate::queue::Rules;
 use crate::slice::Replaced;
 use crate::text;
 use crate::text::refusal::Refusal;
+use crate::trace::PodSetTrace;
 use crate::workload::{Progress, Total};
 
 pub(crate) use attempt::{Attempt, Obstacle};
@@ -406,6 +407,16 @@ impl Assignment {
             }
         }
         requests
+    }
+
+    /// What was tried, to be kept; the assignment is of no further use.
+    pub(crate) fn into_traces(self) -> Vec<PodSetTrace> {
+        let trace = |mut pod_set: PodSetAssignment| {
+            let is_told = |refusal: &Refusal| pod_set.attempts.iter().any(|attempt| attempt.has(refusal));
+            pod_set.refusals.retain(|refusal| !is_told(refusal));
+            PodSetTrace { attempts: pod_set.attempts, refusals: pod_set.refusals }
+        };
+        self.pod_sets.into_iter().map(trace).collect()
     }
 
     /// The flavors per pod set, to try no others.

@@ -13,11 +13,13 @@ mod tally;
 mod tests;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
 use crate::id::{ClassId, LocalQueueId, WorkloadId};
 use crate::ledger::Usage;
+use crate::trace::Trace;
 use crate::workload::{Origin, Seat, Ticket};
 
 use in_order::InOrder;
@@ -46,7 +48,7 @@ pub(crate) struct Pending {
     /// Who preempts at the moment; it is taken first while it is sticky.
     pub(crate) preemptor: Option<Preemptor>,
     /// Classes that were found not to fit, and why; new members go to sleep at once.
-    pub(crate) no_fit: FxHashMap<ClassId, &'static str>,
+    pub(crate) no_fit: FxHashMap<ClassId, NoFit>,
     /// Counts how often a head was asked for.
     pub(crate) pop_cycle: i64,
     /// The `pop_cycle` when the sleepers were last woken.
@@ -74,6 +76,15 @@ struct Line {
     /// By which it stands in the order.
     usage: Usage,
     heads: BTreeSet<(Ticket, ClassId)>,
+}
+
+/// That a class does not fit, and what the look at one of its members found.
+#[derive(Debug)]
+pub(crate) struct NoFit {
+    /// In one word.
+    pub(crate) why: &'static str,
+    pub(crate) looked_at: WorkloadId,
+    pub(crate) trace: Arc<Trace>,
 }
 
 /// The workload that waits for its victims to leave.

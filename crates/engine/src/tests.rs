@@ -17,6 +17,7 @@ mod triggers;
 mod usage;
 mod variants;
 mod waking;
+mod why;
 
 use expect_test::expect;
 use story::{check, play};

@@ -3,6 +3,7 @@
 //! They are interface: people and tools read them, so they are Kueue's, byte for byte. Code elsewhere hands over
 //! values and never formats a sentence.
 
+mod explanation;
 pub(crate) mod refusal;
 
 use kueue_core::amount::Amount;

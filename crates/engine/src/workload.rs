@@ -17,6 +17,7 @@ use crate::id::{
 use crate::settings::Settings;
 use crate::status::history::OrderTime;
 use crate::status::{ConditionKind, PodSetAdmission, SharedStatus};
+use crate::trace::Trace;
 
 /// A pod set with its names turned into ids. Shared by all workloads of the same shape.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
@@ -70,6 +71,8 @@ pub(crate) struct Workload {
     /// The generation that was last looked at by a cycle; 0 before the first.
     pub(crate) evaluated_generation: i64,
     pub(crate) progress: Option<Box<Progress>>,
+    /// The last look at it; what was found about all of its class is kept with the class.
+    pub(crate) trace: Option<Arc<Trace>>,
     /// When its life cycle is to be looked at again, if only time can move it.
     pub(crate) timer: Option<Time>,
 }

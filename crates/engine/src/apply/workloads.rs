@@ -93,6 +93,7 @@ impl Engine {
             evaluated_generation: 0,
             timer: None,
             progress: None,
+            trace: None,
         };
         let class = self.join_class(&mut workload);
         workload.class = Some(class);

@@ -2,6 +2,7 @@
 
 use super::{Assignment, Mode, Outlook, PodSetAssignment, sentences};
 use crate::ask::AttemptView;
+use crate::explain::{FlavorLook, Shortage};
 use crate::id::{FlavorId, ResourceId};
 use crate::names::Names;
 use crate::queue::Rules;
@@ -65,12 +66,12 @@ impl Attempt {
         }
     }
 
-    /// As the event about a reservation shows it; nothing to say about a plain fit.
-    pub(super) fn render(&self, names: &Names) -> Option<String> {
-        if self.mode == Mode::Fit && self.borrow == 0 {
-            return None;
-        }
-        let state = match (self.outlook, self.mode) {
+    pub(super) fn has(&self, refusal: &Refusal) -> bool {
+        self.refusals.contains(refusal)
+    }
+
+    fn state(&self) -> &'static str {
+        match (self.outlook, self.mode) {
             (Some(Outlook::NoCandidates), _) => "preemptionMode=NoCandidates",
             (Some(Outlook::Preempt), _) => "preemptionMode=Preempt",
             (Some(Outlook::Reclaim), _) => "preemptionMode=Reclaim",
@@ -78,8 +79,28 @@ impl Attempt {
             (_, Mode::Preempt) => "Preempt",
             (_, Mode::DeferredFit) => "DeferredFit",
             (_, Mode::Fit) => "Fit",
-        };
-        let mut text = format!("{}({state}", names.flavor(self.flavor));
+        }
+    }
+
+    /// As an explanation shows it.
+    pub(crate) fn tell(&self, names: &Names) -> FlavorLook {
+        let shortages: Vec<Shortage> = self.refusals.iter().filter_map(|refusal| refusal.shortage(names)).collect();
+        let others = self.refusals.iter().filter(|refusal| refusal.shortage(names).is_none());
+        FlavorLook {
+            flavor: names.flavor(self.flavor).clone(),
+            state: self.state(),
+            borrowing_level: self.borrow,
+            refusals: others.map(|refusal| refusal.render(names)).collect(),
+            shortages,
+        }
+    }
+
+    /// As the event about a reservation shows it; nothing to say about a plain fit.
+    pub(super) fn render(&self, names: &Names) -> Option<String> {
+        if self.mode == Mode::Fit && self.borrow == 0 {
+            return None;
+        }
+        let mut text = format!("{}({}", names.flavor(self.flavor), self.state());
         if self.borrow > 0 {
             text.push_str(&format!(";borrow={}", self.borrow));
         }

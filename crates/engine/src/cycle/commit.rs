@@ -9,14 +9,15 @@ use rustc_hash::FxHashMap;
 use super::entry::{Entry, Outcome, Refused, RequeueReason};
 use crate::apply::Before;
 use crate::change::QueueingStrategy;
-use crate::effect::Decision;
+use crate::effect::{Decision, Key};
 use crate::engine::Engine;
 use crate::id::{FlavorId, Name, NodeId, WorkloadId};
-use crate::pending::Preemptor;
+use crate::pending::{NoFit, Preemptor};
 use crate::preempt::Target;
 use crate::status::eviction::Eviction;
 use crate::status::{Admission, ConditionKind, PodSetAdmission, PodSetRequests, Reason, Verdict};
 use crate::text::{self, PreemptionParty};
+use crate::trace::Trace;
 use crate::workload::Progress;
 
 /// What every changed workload was like, in the order of the decisions, for the consequences that are drawn at the end.
@@ -52,16 +53,19 @@ impl Engine {
         } else {
             (0..entries.len()).filter(|index| !is_processed(index)).collect()
         };
+        let takers = self.takers(&entries, order);
         let mut entries: Vec<Option<Entry>> = entries.into_iter().map(Some).collect();
         for index in order.iter().chain(&unprocessed) {
             let entry = entries[*index].take().expect("every entry is handled once");
             if entry.outcome != Outcome::Admitted {
-                self.send_back(entry, &mut touched, now);
+                let taken_by = takers.get(index).cloned();
+                self.send_back(entry, taken_by, &mut touched, now);
             }
         }
         for refused in refused {
+            self.workloads[refused.workload].trace = None;
             self.requeue(refused.workload, refused.requeue, refused.reason, None, now);
-            self.explain(refused.workload, refused.reason, refused.message, &mut touched, now);
+            self.say_why(refused.workload, refused.reason, refused.message, &mut touched, now);
         }
         for (id, before) in touched.all.into_iter().flatten() {
             self.on_workload_changed(id, &before, now);
@@ -112,6 +116,7 @@ impl Engine {
         let is_admitted = status.is_true(ConditionKind::Admitted);
         // The quota is given out at this moment; that the status comes back says so once more.
         self.quotas.bump_generation(entry.node);
+        self.workloads[id].trace = None;
         self.emit_status(id, Decision::Reserved);
         if !had_reservation {
             self.charge_entry(id, entry.queue);
@@ -248,7 +253,26 @@ impl Engine {
         }
     }
 
-    fn send_back(&mut self, entry: Entry, touched: &mut Touched, now: Time) {
+    /// Who got in the way of each entry that was skipped: the last one before it in its tree that started or preempts.
+    fn takers(&self, entries: &[Entry], order: &[usize]) -> FxHashMap<usize, Key> {
+        let mut takers = FxHashMap::default();
+        for (position, index) in order.iter().enumerate() {
+            if entries[*index].outcome != Outcome::Skipped {
+                continue;
+            }
+            let root = self.quotas.root(entries[*index].node);
+            let taker = order[..position].iter().rev().map(|earlier| &entries[*earlier]).find(|earlier| {
+                matches!(earlier.outcome, Outcome::Admitted | Outcome::Preempting)
+                    && self.quotas.root(earlier.node) == root
+            });
+            if let Some(taker) = taker {
+                takers.insert(*index, self.workloads[taker.workload].key.clone());
+            }
+        }
+        takers
+    }
+
+    fn send_back(&mut self, entry: Entry, taken_by: Option<Key>, touched: &mut Touched, now: Time) {
         let names = self.pod_set_names(entry.workload);
         let name_refs: Vec<&str> = names.iter().map(|name| &**name).collect();
         let mut message = match entry.message {
@@ -261,17 +285,25 @@ impl Engine {
         if let Outcome::Migrating(_) = entry.outcome {
             message.push_str(text::PENDING_MIGRATION);
         }
-        self.requeue(entry.workload, entry.requeue, entry.reason, entry.progress, now);
-        match entry.outcome {
+        let victim = |target: &Target| (self.workloads[target.workload].key.clone(), target.reason);
+        let victims = match entry.outcome {
+            Outcome::Preempting => entry.targets.iter().map(victim).collect(),
+            _ => Vec::new(),
+        };
+        let trace = Trace { at: now, pod_sets: entry.assignment.into_traces(), victims, taken_by };
+        let (id, reason, outcome) = (entry.workload, entry.reason, entry.outcome);
+        self.workloads[id].trace = Some(Arc::new(trace));
+        self.requeue(id, entry.requeue, reason, entry.progress, now);
+        match outcome {
             Outcome::Postponed => {}
-            Outcome::Gated => self.explain_gated(entry.workload, message, touched, now),
-            Outcome::Blocked => self.explain_blocked(entry.workload, message, touched, now),
-            _ => self.explain(entry.workload, entry.reason, message, touched, now),
+            Outcome::Gated => self.explain_gated(id, message, touched, now),
+            Outcome::Blocked => self.explain_blocked(id, message, touched, now),
+            _ => self.say_why(id, reason, message, touched, now),
         }
     }
 
     /// Writes down why the workload waits, and says so.
-    fn explain(&mut self, id: WorkloadId, reason: &'static str, message: String, touched: &mut Touched, now: Time) {
+    fn say_why(&mut self, id: WorkloadId, reason: &'static str, message: String, touched: &mut Touched, now: Time) {
         self.touch(id, touched);
         let reason = self.granular(if reason.is_empty() { text::PENDING_EVALUATION } else { reason }, text::PENDING);
         let stamp = self.stamp(id, now);
@@ -377,7 +409,9 @@ impl Engine {
         {
             let why = if why.is_empty() { text::PENDING_EVALUATION } else { why };
             let pending = &mut self.queues[queue].pending;
-            if pending.no_fit.insert(class, why).is_none() {
+            if let Some(trace) = self.workloads[id].trace.take()
+                && pending.no_fit.insert(class, NoFit { why, looked_at: id, trace }).is_none()
+            {
                 self.classes.keep(class);
             }
             pending.put_to_sleep(class);

@@ -206,7 +206,7 @@ impl Engine {
         }
         let (Place::Queued(seat) | Place::Held(seat)) = &self.workloads[id].place else { return None };
         let pending = &self.queues[seat.queue].pending;
-        if pending.is_awake(seat) { None } else { pending.no_fit.get(&seat.class).copied() }
+        if pending.is_awake(seat) { None } else { pending.no_fit.get(&seat.class).map(|found| found.why) }
     }
 
     fn queue_blocker(&self, id: WorkloadId, queue: Option<QueueId>) -> Option<(&'static str, Name)> {

@@ -3,6 +3,7 @@
 use kueue_core::amount::Amount;
 
 use super::amount;
+use crate::explain::Shortage;
 use crate::id::{FlavorId, Name, PoolId, ResourceId};
 use crate::names::Names;
 
@@ -32,6 +33,18 @@ pub(crate) enum Refusal {
 }
 
 impl Refusal {
+    /// By how much quota is too small, if that is what is wrong.
+    pub(crate) fn shortage(&self, names: &Names) -> Option<Shortage> {
+        let (pool, missing, is_for_ever) = match self {
+            Self::ExceedsCapacity { pool, assumed, request, capacity } => {
+                (pool, assumed.plus(*request).minus(*capacity), true)
+            }
+            Self::Insufficient { pool, missing } => (pool, *missing, false),
+            _ => return None,
+        };
+        Some(Shortage { resource: names.pool(*pool).1.clone(), missing, is_for_ever })
+    }
+
     pub(crate) fn render(&self, names: &Names) -> String {
         match self {
             Self::NotCovered(resource) => format!("resource {} unavailable in ClusterQueue", names.resource(*resource)),

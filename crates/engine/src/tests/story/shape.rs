@@ -7,7 +7,7 @@
 //! flavor NAME [label=KEY:VALUE] [taint=KEY] | flavor NAME gone
 //! namespace [KEY=VALUE …] | namespace gone | local NAME gone
 //! job … [boost=N] [memory=N] [gpu=N] [second=CPUxCOUNT] [select=KEY:VALUE] [tolerates] [invalid=WORD]
-//! prio JOB N | reclaim JOB N | holds JOB QUEUE FLAVOR CPU | back S | totals
+//! prio JOB N | reclaim JOB N | holds JOB QUEUE FLAVOR CPU | back S | totals | why JOB
 //! ```
 
 use std::collections::BTreeMap;
@@ -149,6 +149,11 @@ impl Stage {
             "holds" => self.holds(name, words),
             "back" => self.now = self.now + Duration::from_seconds(-name.parse::<i64>().unwrap()),
             "totals" => self.tell_usage(),
+            "why" => {
+                let workload = Key { namespace: "ns".into(), name: key };
+                let why = self.engine.explain(&workload).expect("the engine knows every job");
+                self.told += &why.to_string();
+            }
             _ => return false,
         }
         true
