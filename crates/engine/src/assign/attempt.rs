@@ -148,7 +148,8 @@ fn combine(known: &mut Attempt, other: Attempt) {
     }
 }
 
-fn add_unique(refusals: &mut Vec<Refusal>, refusal: Refusal) {
+/// An attempt tells each reason once, however many resources met it.
+pub(super) fn add_unique(refusals: &mut Vec<Refusal>, refusal: Refusal) {
     if !refusals.contains(&refusal) {
         refusals.push(refusal);
     }

@@ -3,6 +3,7 @@
 use kueue_core::amount::Amount;
 use kueue_core::gates::Gate;
 
+use super::attempt::add_unique;
 use super::{Attempt, Choice, Obstacle, Oracle, Outlook, Plan};
 use crate::change::{Fungibility, PreemptionPolicy};
 use crate::engine::Engine;
@@ -164,7 +165,7 @@ impl Engine {
                 mismatch.into_iter().chain(answer.refusal.map(|refusal| (refusal, answer.obstacle)))
             {
                 found.refusals.push(refusal.clone());
-                attempt.refusals.push(refusal);
+                add_unique(&mut attempt.refusals, refusal);
                 attempt.obstacle = attempt.obstacle.max(obstacle);
             }
             attempt.borrow = attempt.borrow.max(answer.grade.borrow);

@@ -78,6 +78,32 @@ fn a_slice_waits_and_the_smaller_one_runs_on_while_its_growth_does_not_fit() {
 }
 
 #[test]
+fn another_flavor_than_the_smaller_slice_has_is_refused_once_for_all_resources() {
+    check(
+        "queue a f.cpu=4 f.memory=4 g.cpu=10 g.memory=10
+         job first cpu=3 memory=3
+         cycle
+         job small cpu=2 memory=2
+         cycle
+         finish first
+         job large cpu=2 memory=2 count=2 replaces=small
+         cycle",
+        &expect![[r#"
+            cycle
+              first QuotaReserved Quota reserved in ClusterQueue a, wait time since queued was 0s
+              first Admitted Admitted by ClusterQueue a, wait time since reservation was 0s
+            cycle
+              small QuotaReserved Quota reserved in ClusterQueue a, wait time since queued was 0s; Flavors considered: main: f(preemptionMode=NoCandidates;insufficient unused quota for cpu in flavor f, 1 more needed;insufficient unused quota for memory in flavor f, 1 more needed)
+              small Admitted Admitted by ClusterQueue a, wait time since reservation was 0s
+            cycle
+              large QuotaReserved Quota reserved in ClusterQueue a, wait time since queued was 0s; Flavors considered: main: f(NoFit;could not assign f flavor since the original workload is assigned: g)
+              large Admitted Admitted by ClusterQueue a, wait time since reservation was 0s
+              small WorkloadSliceReplaced Replaced to accommodate a workload (UID: large, JobUID: ) due to workload slice aggregation
+        "#]],
+    );
+}
+
+#[test]
 fn what_a_replacement_took_is_not_given_out_again_in_the_same_cycle() {
     check(
         "queue a cohort=x cpu=5
