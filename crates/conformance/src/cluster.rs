@@ -70,6 +70,7 @@ impl Cluster {
             "Namespace" => namespace(object)?,
             "ResourceFlavor" => kueue_translate::flavor(&read(object)?),
             "AdmissionCheck" => kueue_translate::admission_check(&read(object)?),
+            "Topology" => kueue_translate::topology(&read(object)?),
             "Cohort" => kueue_translate::cohort(&read(object)?),
             "ClusterQueue" => kueue_translate::cluster_queue(&read(object)?),
             "LocalQueue" => kueue_translate::local_queue(&read(object)?),

@@ -15,6 +15,9 @@ use serde_json::{Map, Value};
 pub struct CorpusFile {
     pub package: String,
     pub test: String,
+    /// File and line of the test function.
+    #[serde(default)]
+    pub source: String,
     /// The instant that stood for "now".
     pub base_time: String,
     #[serde(default)]
@@ -55,6 +58,8 @@ pub struct Case {
     /// Which table of the function the row belongs to, when it has several.
     pub table: String,
     pub base_time: String,
+    /// File and line of the test function.
+    pub source: String,
     /// Gates set explicitly; the others have their defaults.
     gates: BTreeMap<String, bool>,
     /// The loop variables of the variant.
@@ -97,6 +102,7 @@ impl CorpusFile {
             name: raw.name.clone(),
             table: raw.table.as_str().unwrap_or_default().to_owned(),
             base_time: self.base_time.clone(),
+            source: self.source.clone(),
             gates: raw.feature_gates.clone(),
             vars: Value::Null,
             row: root.resolve(&raw.case),

@@ -13,3 +13,4 @@ pub mod packages;
 pub mod report;
 pub mod scenarios;
 pub mod suite;
+mod trace;

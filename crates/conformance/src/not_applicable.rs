@@ -7,6 +7,30 @@ pub const NOT_APPLICABLE: &[(&str, &str)] = &[
         "calls a function under the lock of a map; our ledger has one owner, and the functions are code, not data",
     ),
     (
+        "pkg-cache-queue/TestInadmissibleWorkloads_Delete",
+        "one operation of a Go map under another name; who is aside is compared in every other test of queues",
+    ),
+    (
+        "pkg-cache-queue/TestInadmissibleWorkloads_Empty",
+        "one operation of a Go map under another name; who is aside is compared in every other test of queues",
+    ),
+    (
+        "pkg-cache-queue/TestInadmissibleWorkloads_Get",
+        "one operation of a Go map under another name; who is aside is compared in every other test of queues",
+    ),
+    (
+        "pkg-cache-queue/TestInadmissibleWorkloads_Insert",
+        "one operation of a Go map under another name; who is aside is compared in every other test of queues",
+    ),
+    (
+        "pkg-cache-queue/TestInadmissibleWorkloads_Len",
+        "one operation of a Go map under another name; who is aside is compared in every other test of queues",
+    ),
+    (
+        "pkg-cache-queue/TestPendingSchedulingHashesTracksMutations",
+        "hashes and moves are code and not recorded; counts of shapes are held to a model by a property test",
+    ),
+    (
         "pkg-config/TestDefaultTransformStripsManagedFields",
         "what an informer's cache drops; the recorded objects have no managed fields, so input and output are the same",
     ),

@@ -6,8 +6,11 @@ mod apis_kueue_v1beta1;
 mod apis_visibility_v1beta2;
 mod cmd_importer_mapping;
 mod field_errors;
+mod pkg_cache_hierarchy;
+mod pkg_cache_queue;
 mod pkg_cache_queue_afs;
 mod pkg_cache_queue_usage;
+mod pkg_cache_scheduler;
 mod pkg_config;
 mod pkg_features;
 mod pkg_podset;
@@ -29,6 +32,7 @@ mod pkg_util_tas;
 mod pkg_util_tlsconfig;
 mod pkg_util_tolerations;
 mod pkg_util_wait;
+mod pkg_visibility_storage;
 mod pkg_webhooks;
 mod pkg_workload;
 mod pkg_workload_evict;
@@ -52,8 +56,11 @@ pub const PACKAGES: &[(&str, Runners)] = &[
     ("apis-visibility-v1beta1", apis_visibility_v1beta2::RUNNERS),
     ("apis-visibility-v1beta2", apis_visibility_v1beta2::RUNNERS),
     ("cmd-importer-mapping", cmd_importer_mapping::RUNNERS),
+    ("pkg-cache-hierarchy", pkg_cache_hierarchy::RUNNERS),
+    ("pkg-cache-queue", pkg_cache_queue::RUNNERS),
     ("pkg-cache-queue", pkg_cache_queue_usage::RUNNERS),
     ("pkg-cache-queue-afs", pkg_cache_queue_afs::RUNNERS),
+    ("pkg-cache-scheduler", pkg_cache_scheduler::RUNNERS),
     ("pkg-config", pkg_config::RUNNERS),
     ("pkg-features", pkg_features::RUNNERS),
     ("pkg-podset", pkg_podset::RUNNERS),
@@ -77,6 +84,7 @@ pub const PACKAGES: &[(&str, Runners)] = &[
     ("pkg-util-tlsconfig", pkg_util_tlsconfig::RUNNERS),
     ("pkg-util-tolerations", pkg_util_tolerations::RUNNERS),
     ("pkg-util-wait", pkg_util_wait::RUNNERS),
+    ("pkg-visibility-storage", pkg_visibility_storage::RUNNERS),
     ("pkg-webhooks", pkg_webhooks::RUNNERS),
     ("pkg-workload", pkg_workload::RUNNERS),
     ("pkg-workload-evict", pkg_workload_evict::RUNNERS),

@@ -50,6 +50,10 @@ pub enum Change {
         /// Its name.
         name: Name,
     },
+    /// A Topology of this name exists.
+    Topology(Name),
+    /// A Topology is gone.
+    TopologyGone(Name),
     /// An AdmissionCheck is like this.
     Check(CheckSpec),
     /// An AdmissionCheck is gone.
@@ -245,6 +249,8 @@ pub struct QueueSpec {
     pub checks: Vec<QueueCheckSpec>,
     /// Whether it is halted.
     pub stop: StopPolicy,
+    /// Whether it is being deleted: nothing new starts.
+    pub is_terminating: bool,
     /// Its weight in fair sharing.
     #[serde(with = "crate::journal::weight")]
     pub weight: f64,

@@ -6,6 +6,7 @@
 //! carried out, so a cycle costs what its heads touch and never a copy of the state.
 
 mod commit;
+mod door;
 mod entry;
 mod nominate;
 mod order;
@@ -18,6 +19,8 @@ use crate::engine::Engine;
 use crate::id::{QueueId, WorkloadId};
 use crate::workload::Place;
 
+pub use door::Handover;
+pub use entry::RequeueReason;
 pub use summary::{CycleSummary, Recomputation};
 
 /// The first workload of a queue.

@@ -17,6 +17,7 @@ use crate::quota::Quotas;
 use crate::settings::{Settings, WakePolicy};
 use crate::status::{Reason, SharedStatus};
 use crate::text;
+use crate::unadmitted::Unadmitted;
 use crate::unsettled::Unsettled;
 use crate::workload::Workload;
 
@@ -31,6 +32,7 @@ pub struct Engine {
     pub(crate) quotas: Quotas,
     pub(crate) namespaces: FxHashMap<NamespaceId, BTreeMap<String, String>>,
     pub(crate) flavors: FxHashMap<FlavorId, FlavorNodes>,
+    pub(crate) topologies: BTreeSet<Name>,
     pub(crate) checks: BTreeMap<Name, CheckSpec>,
     pub(crate) cohorts: BTreeMap<Name, CohortSpec>,
     pub(crate) queues: Slab<QueueId, Queue>,
@@ -58,6 +60,7 @@ pub struct Engine {
     pub(crate) unready: usize,
     /// Somebody could start, and waits until the pods of all others run.
     pub(crate) is_held_by_pods: bool,
+    pub(crate) unadmitted: Unadmitted,
     pub(crate) cycles: u64,
     pub(crate) last_cycle: CycleSummary,
     /// Workloads that count as gone while an attempt is repeated within a cycle.
@@ -83,6 +86,7 @@ impl Engine {
             quotas: Quotas::default(),
             namespaces: FxHashMap::default(),
             flavors: FxHashMap::default(),
+            topologies: BTreeSet::new(),
             checks: BTreeMap::new(),
             cohorts: BTreeMap::new(),
             queues: Slab::default(),
@@ -102,6 +106,7 @@ impl Engine {
             samples: BTreeSet::new(),
             unready: 0,
             is_held_by_pods: false,
+            unadmitted: Unadmitted::default(),
             cycles: 0,
             last_cycle: CycleSummary::default(),
             departed: BTreeSet::new(),
@@ -127,6 +132,8 @@ impl Engine {
             Change::QueueGone(name) => self.on_queue_gone(&name),
             Change::LocalQueue(spec) => self.on_local_queue(&spec, now),
             Change::LocalQueueGone { namespace, name } => self.on_local_queue_gone(&namespace, &name),
+            Change::Topology(name) => self.on_topology(name),
+            Change::TopologyGone(name) => self.on_topology_gone(&name),
             Change::Check(spec) => self.on_check(spec),
             Change::CheckGone(name) => self.on_check_gone(&name),
             Change::Workload(spec) => self.on_workload(*spec, now),

@@ -7,7 +7,7 @@ use rustc_hash::FxHashMap;
 
 use crate::engine::Engine;
 use crate::id::{ClassId, QueueId, WorkloadId};
-use crate::queue::is_ready;
+use crate::queue::QueueHoldings;
 use crate::workload::{Place, Workload};
 
 impl Engine {
@@ -38,8 +38,7 @@ impl Engine {
         assert_eq!(self.quotas.node(queue.node).queue, Some(id), "{name} is where the tree says");
         queue.pending.check_invariants();
         assert_eq!(self.ready.contains(&id), queue.pending.has_awake(), "{name} is ready when somebody is awake");
-        let is_active = !self.quotas.node(queue.node).is_in_cycle
-            && is_ready(queue, |flavor| self.flavors.contains_key(&flavor), |check| self.checks.get(check));
+        let is_active = !self.quotas.node(queue.node).is_in_cycle && self.is_ready(id);
         assert_eq!(queue.is_active, is_active, "{name} admits while it may");
         for ticket in queue.pending.awake(None).chain(queue.pending.asleep()) {
             match &self.workloads[ticket.id].place {
@@ -54,19 +53,17 @@ impl Engine {
             assert!(workload.is_admissible(), "{} preempts in {name} and is not even queued", workload.key);
         }
         let mut usage: BTreeMap<_, Amount> = BTreeMap::new();
-        let mut admitted: BTreeMap<_, BTreeMap<_, i128>> = BTreeMap::new();
+        let mut holdings = QueueHoldings::default();
         for rank in queue.reserving.iter() {
             let claim = self.workloads[rank.id].claim.as_ref().expect("who reserves has a claim");
             assert_eq!((claim.queue, &claim.rank), (id, rank), "a claim knows its queue");
+            holdings.add(claim);
             for (pool, amount) in &claim.usage {
                 let sum = usage.entry(*pool).or_default();
                 *sum = sum.plus(*amount);
-                if let Some(lq) = claim.admitted_through.filter(|_| amount.get() != 0) {
-                    *admitted.entry(lq).or_default().entry(*pool).or_default() += i128::from(amount.get());
-                }
             }
         }
-        assert_eq!(queue.admitted, admitted, "what runs in {name} is known by LocalQueue");
+        assert_eq!(queue.holdings, holdings, "what is held in {name} is known, by LocalQueue too");
         usage.retain(|_, amount| *amount != Amount::ZERO);
         let counted: BTreeMap<_, _> = self.quotas.usages(queue.node).collect();
         assert_eq!(counted, usage, "the usage of {name} is the sum of what is reserved there");

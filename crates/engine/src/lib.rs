@@ -31,6 +31,7 @@ mod status;
 mod tests;
 mod text;
 mod trace;
+mod unadmitted;
 mod unsettled;
 mod variant;
 mod view;
@@ -42,7 +43,7 @@ pub use ask::{
 };
 pub use assign::{Grade, Mode, Oracle, Outlook};
 pub use change::*;
-pub use cycle::{CycleSummary, Recomputation};
+pub use cycle::{CycleSummary, Handover, Recomputation, RequeueReason};
 pub use effect::{Decision, Effect, Event, Key};
 pub use engine::{Engine, Scope};
 pub use explain::{Explanation, FlavorLook, Look, PodSetLook, Shortage, Standing};
@@ -64,4 +65,8 @@ pub use status::{
     PreemptionGate, Reason, Requeue, Stage, Status, Verdict,
 };
 pub use text::preempted_message;
-pub use view::{PendingView, PodSetDemand, Position};
+pub use unadmitted::UnadmittedCount;
+pub use view::{
+    CohortCycle, FlavorUsageView, PendingView, PodSetDemand, PoolView, Position, Readiness, ResourceUsageView,
+    UsageView,
+};

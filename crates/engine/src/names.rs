@@ -80,6 +80,10 @@ impl Names {
         self.flavors.get(name)
     }
 
+    pub(crate) fn known_pool_named(&self, flavor: &str, resource: &str) -> Option<PoolId> {
+        self.known_pool(self.flavors.get(&flavor.into())?, self.resources.get(&resource.into())?)
+    }
+
     pub(crate) fn resource(&self, id: ResourceId) -> &Name {
         &self.resources[id]
     }

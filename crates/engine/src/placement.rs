@@ -102,6 +102,8 @@ pub struct FlavorNodes {
     pub taints: Vec<Taint>,
     /// Tolerations that pods on them are given.
     pub tolerations: Vec<Toleration>,
+    /// The Topology that describes where they are.
+    pub topology: Option<Name>,
 }
 
 /// What keeps pods off the nodes of a flavor.

@@ -1,18 +1,23 @@
 //! A ClusterQueue as the engine keeps it.
 
+mod holdings;
+mod readiness;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use kueue_core::amount::Amount;
 use kueue_core::resource_list::ResourceList;
 use kueue_core::selector::LabelSelector;
 use kueue_core::time::Time;
 
-use crate::change::{CheckController, CheckSpec, Fungibility, Preemption, QueueSpec, QueueingStrategy, StopPolicy};
-use crate::id::{FlavorId, LocalQueueId, Name, NodeId, PoolId, ResourceId, WorkloadId};
+use crate::change::{Fungibility, Preemption, QueueSpec, QueueingStrategy, StopPolicy};
+use crate::id::{FlavorId, LocalQueueId, Name, NodeId, ResourceId, WorkloadId};
 use crate::ledger::Ledger;
 use crate::pending::Pending;
 use crate::reserving::Reserving;
+
+pub(crate) use holdings::{Holdings, QueueHoldings, Taken};
+pub(crate) use readiness::{Around, Obstacle};
 
 /// A ClusterQueue.
 #[derive(Debug)]
@@ -27,8 +32,8 @@ pub(crate) struct Queue {
     pub(crate) pending: Pending,
     /// Those that hold quota here, in the order in which they would be preempted.
     pub(crate) reserving: Reserving,
-    /// What admitted workloads use, by the LocalQueue that they came through. Wide enough that sums never saturate.
-    pub(crate) admitted: BTreeMap<LocalQueueId, BTreeMap<PoolId, i128>>,
+    /// What they hold together.
+    pub(crate) holdings: QueueHoldings,
 }
 
 /// The parts of a spec that decide about a workload, with names turned into ids.
@@ -71,20 +76,6 @@ pub(crate) struct LocalQueueObject {
     pub(crate) next_sample: Option<Time>,
 }
 
-impl Queue {
-    /// Adds to (1) or takes from (-1) what admitted workloads of a LocalQueue use.
-    pub(crate) fn count_admitted(&mut self, lq: LocalQueueId, usage: &[(PoolId, Amount)], sign: i128) {
-        let sums = self.admitted.entry(lq).or_default();
-        for (pool, amount) in usage {
-            *sums.entry(*pool).or_default() += sign * i128::from(amount.get());
-        }
-        sums.retain(|_, sum| *sum != 0);
-        if sums.is_empty() {
-            self.admitted.remove(&lq);
-        }
-    }
-}
-
 impl LocalQueue {
     pub(crate) fn ledger(&self) -> Option<&Ledger> {
         self.object.as_ref()?.ledger.as_ref()
@@ -110,6 +101,12 @@ impl Rules {
         self.groups.iter().flat_map(|group| group.flavors.iter().copied())
     }
 
+    /// Whether these are all flavors there are, and no others.
+    pub(crate) fn are_all_flavors(&self, flavors: &[FlavorId]) -> bool {
+        self.flavors().all(|flavor| flavors.contains(&flavor))
+            && flavors.iter().all(|flavor| self.flavors().any(|known| known == *flavor))
+    }
+
     /// The checks that a workload with these flavors must pass.
     pub(crate) fn checks_for(&self, assigned: &[FlavorId]) -> impl Iterator<Item = &Name> {
         self.checks
@@ -125,34 +122,6 @@ impl Rules {
             .filter(|(_, flavors)| self.flavors().all(|flavor| flavors.contains(&flavor)))
             .map(|(name, _)| name)
     }
-}
-
-/// Whether a queue may admit, given what exists around it.
-pub(crate) fn is_ready<'a>(
-    queue: &Queue,
-    has_flavor: impl Fn(FlavorId) -> bool,
-    check: impl Fn(&Name) -> Option<&'a CheckSpec>,
-) -> bool {
-    if queue.spec.stop != StopPolicy::None || !queue.rules.flavors().all(has_flavor) {
-        return false;
-    }
-    let mut multi_kueue = 0;
-    let mut has_provisioning = false;
-    for (name, flavors) in &queue.rules.checks {
-        let Some(check) = check(name).filter(|check| check.is_active) else { return false };
-        match check.controller {
-            CheckController::MultiKueue => {
-                multi_kueue += 1;
-                let is_for_all = queue.rules.flavors().all(|flavor| flavors.contains(&flavor));
-                if !is_for_all {
-                    return false;
-                }
-            }
-            CheckController::Provisioning => has_provisioning = true,
-            CheckController::Other => {}
-        }
-    }
-    multi_kueue <= 1 && !(multi_kueue == 1 && has_provisioning)
 }
 
 /// A LocalQueue that a ClusterQueue serves.

@@ -83,6 +83,11 @@ impl Quotas {
         self.cohorts.get(name).copied()
     }
 
+    /// Every cohort, in no particular order.
+    pub(crate) fn cohorts(&self) -> impl Iterator<Item = NodeId> {
+        self.cohorts.values().copied()
+    }
+
     pub(crate) fn is_explicit(&self, node: NodeId) -> bool {
         self.nodes[node].is_explicit
     }

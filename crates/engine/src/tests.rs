@@ -16,6 +16,7 @@ mod story;
 mod triggers;
 mod usage;
 mod variants;
+mod view;
 mod waking;
 mod why;
 

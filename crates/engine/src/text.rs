@@ -4,6 +4,7 @@
 //! values and never formats a sentence.
 
 mod explanation;
+pub(crate) mod readiness;
 pub(crate) mod refusal;
 
 use kueue_core::amount::Amount;

@@ -4,6 +4,9 @@
 //! the caller takes from them.
 
 mod pending;
+mod readiness;
+mod tree;
+mod usage;
 
 use kueue_core::amount::Amount;
 
@@ -17,6 +20,9 @@ use crate::reserving::{self, Eligibility};
 use crate::status::Status;
 
 pub use pending::{PendingView, Position};
+pub use readiness::Readiness;
+pub use tree::{CohortCycle, PoolView};
+pub use usage::{FlavorUsageView, ResourceUsageView, UsageView};
 
 /// What a pod set asks for, or holds.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]

@@ -18,6 +18,7 @@ use crate::settings::Settings;
 use crate::status::history::OrderTime;
 use crate::status::{ConditionKind, PodSetAdmission, SharedStatus};
 use crate::trace::Trace;
+use crate::unadmitted::Standing;
 
 /// A pod set with its names turned into ids. Shared by all workloads of the same shape.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
@@ -73,6 +74,8 @@ pub(crate) struct Workload {
     pub(crate) progress: Option<Box<Progress>>,
     /// The last look at it; what was found about all of its class is kept with the class.
     pub(crate) trace: Option<Arc<Trace>>,
+    /// Under what it is counted while it is not admitted.
+    pub(crate) standing: Option<Box<Standing>>,
     /// When its life cycle is to be looked at again, if only time can move it.
     pub(crate) timer: Option<Time>,
 }

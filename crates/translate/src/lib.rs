@@ -6,12 +6,16 @@ mod placement;
 mod queue;
 mod requests;
 mod status;
+mod usage;
+mod visibility;
 mod workload;
 
 pub use fair_sharing::admission_fair_sharing;
 pub use metric_labels::MetricLabels;
 pub use placement::flavor;
-pub use queue::{admission_check, cluster_queue, cohort, local_queue};
+pub use queue::{admission_check, cluster_queue, cohort, local_queue, topology};
 pub use requests::{ResourceRules, Transformation, adjust, outside_limit_ranges, requests_above_limits};
 pub use status::{status_from_engine, status_to_engine};
+pub use usage::{Holders, cluster_queue_usage, local_queue_usage};
+pub use visibility::{pending_in_cluster_queue, pending_in_local_queue};
 pub use workload::{Surroundings, workload};

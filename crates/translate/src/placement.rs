@@ -16,6 +16,7 @@ pub fn flavor(object: &ResourceFlavor) -> Change {
             labels: names(&object.spec.node_labels),
             taints: object.spec.node_taints.iter().filter_map(taint).collect(),
             tolerations: object.spec.tolerations.iter().map(toleration).collect(),
+            topology: object.spec.topology_name.as_deref().map(Into::into),
         },
     })
 }

@@ -4,7 +4,7 @@ use kueue_api::kueue::names::condition;
 use kueue_api::kueue::v1beta2::{
     AdmissionCheck, AdmissionMode, BorrowWithinCohortPolicy, ClusterQueue, ClusterQueuePreemption, Cohort, FairSharing,
     FlavorFungibility, FlavorFungibilityPolicy, FlavorFungibilityPreference, LocalQueue, PreemptionPolicy,
-    QueueingStrategy, ResourceGroup, StopPolicy,
+    QueueingStrategy, ResourceGroup, StopPolicy, Topology,
 };
 use kueue_api::meta::ConditionStatus;
 use kueue_core::amount::Amount;
@@ -43,6 +43,7 @@ pub fn cluster_queue(object: &ClusterQueue) -> Change {
             })
             .collect(),
         stop: stop(spec.stop_policy.as_ref()),
+        is_terminating: object.metadata.deletion_timestamp.is_some(),
         weight: weight(spec.fair_sharing.as_ref()),
         concurrent: spec.concurrent_admission_policy.as_ref().map(|policy| ConcurrentAdmission {
             last_acceptable_flavor: policy
@@ -83,6 +84,11 @@ pub fn cohort(object: &Cohort) -> Change {
         weight: weight(object.spec.fair_sharing.as_ref()),
         revision: hash_of(&json!(object.spec)),
     })
+}
+
+/// That a Topology exists.
+pub fn topology(object: &Topology) -> Change {
+    Change::Topology(object.metadata.name.as_str().into())
 }
 
 /// What an AdmissionCheck says.

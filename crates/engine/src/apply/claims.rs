@@ -41,14 +41,13 @@ impl Engine {
         }
         let workload = &self.workloads[id];
         let admitted_through = workload.status.is_true(ConditionKind::Admitted).then_some(workload.local_queue);
-        let queue_state = &mut self.queues[queue];
-        queue_state.reserving.insert(rank.clone());
-        if let Some(lq) = admitted_through {
-            queue_state.count_admitted(lq, &usage, 1);
-        }
-        let is_ready = self.workloads[id].status.is_true(ConditionKind::PodsReady);
+        let is_ready = workload.status.is_true(ConditionKind::PodsReady);
         self.unready += usize::from(!is_ready);
-        self.workloads[id].claim = Some(Box::new(Claim { queue, usage, rank, is_ready, admitted_through }));
+        let claim = Claim { queue, usage, rank, is_ready, admitted_through };
+        let queue_state = &mut self.queues[queue];
+        queue_state.reserving.insert(claim.rank.clone());
+        queue_state.holdings.add(&claim);
+        self.workloads[id].claim = Some(Box::new(claim));
         if !is_exact {
             self.recount(queue);
         }
@@ -74,9 +73,7 @@ impl Engine {
         self.unready -= usize::from(!claim.is_ready);
         let queue = &mut self.queues[claim.queue];
         queue.reserving.remove(&claim.rank);
-        if let Some(lq) = claim.admitted_through {
-            queue.count_admitted(lq, &claim.usage, -1);
-        }
+        queue.holdings.remove(&claim);
         let node = queue.node;
         let mut is_exact = true;
         for (pool, amount) in &claim.usage {

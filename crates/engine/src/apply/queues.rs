@@ -1,6 +1,5 @@
 //! ClusterQueues and LocalQueues come, change and go.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use kueue_core::gates::Gate;
@@ -10,7 +9,7 @@ use crate::change::{LocalQueueSpec, QueueSpec, StopPolicy};
 use crate::engine::Engine;
 use crate::id::{LocalQueueId, Name, QueueId, WorkloadId};
 use crate::pending::Pending;
-use crate::queue::{LocalQueueObject, Queue, ResourceGroup, Rules};
+use crate::queue::{LocalQueueObject, Queue, QueueHoldings, ResourceGroup, Rules};
 use crate::reserving::Reserving;
 use crate::workload::Place;
 
@@ -38,7 +37,7 @@ impl Engine {
             is_active: false,
             pending: Pending::default(),
             reserving: Reserving::default(),
-            admitted: BTreeMap::new(),
+            holdings: QueueHoldings::default(),
         });
         self.quotas.set_queue_id(node, id);
         self.queue_ids.insert(name.clone(), id);

@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use crate::change::{CheckSpec, CohortSpec, FlavorSpec, ResourceGroupSpec};
 use crate::engine::Engine;
 use crate::id::{Name, NamespaceId, PoolId, QueueId};
-use crate::queue::is_ready;
 use crate::quota::Quota;
 
 impl Engine {
@@ -58,6 +57,18 @@ impl Engine {
         if let Some(id) = self.names.known_flavor(name) {
             self.flavors.remove(&id);
         }
+        let affected = self.refresh_activity();
+        self.notify(&affected);
+    }
+
+    pub(crate) fn on_topology(&mut self, name: Name) {
+        self.topologies.insert(name);
+        let affected = self.refresh_activity();
+        self.notify(&affected);
+    }
+
+    pub(crate) fn on_topology_gone(&mut self, name: &Name) {
+        self.topologies.remove(name);
         let affected = self.refresh_activity();
         self.notify(&affected);
     }
@@ -125,8 +136,7 @@ impl Engine {
     /// The same for one; says whether it newly may.
     pub(crate) fn refresh_activity_of(&mut self, id: QueueId) -> bool {
         let queue = &self.queues[id];
-        let is_active = !self.quotas.node(queue.node).is_in_cycle
-            && is_ready(queue, |flavor| self.flavors.contains_key(&flavor), |check| self.checks.get(check));
+        let is_active = !self.quotas.node(queue.node).is_in_cycle && self.is_ready(id);
         let node = queue.node;
         let was_active = std::mem::replace(&mut self.queues[id].is_active, is_active);
         if was_active != is_active {

@@ -94,6 +94,7 @@ impl Engine {
             timer: None,
             progress: None,
             trace: None,
+            standing: None,
         };
         let class = self.join_class(&mut workload);
         workload.class = Some(class);
@@ -110,6 +111,7 @@ impl Engine {
         } else {
             self.sync_claim(id);
         }
+        self.recount_unadmitted(id);
         self.unsettled.insert(id);
     }
 
@@ -137,6 +139,7 @@ impl Engine {
             && workload.replaces == spec.replaces
             && workload.variant == spec.variant
             && workload.labels == labels
+            && workload.created == spec.created
         {
             // What the engine decided comes back as it was written: nothing new.
             return;
@@ -148,6 +151,7 @@ impl Engine {
         before.is_scaled_down = is_scaled_down(&workload.pod_sets, &pod_sets);
         let old_local_queue = std::mem::replace(&mut workload.local_queue, local_queue);
         workload.labels = labels;
+        workload.created = spec.created;
         workload.generation = spec.generation;
         workload.job_uid = spec.job_uid;
         workload.base_priority = spec.priority;
@@ -198,6 +202,7 @@ impl Engine {
 
     pub(crate) fn on_workload_gone(&mut self, key: &Key) {
         let Some(id) = self.workload_ids.remove(key) else { return };
+        self.forget_unadmitted(id);
         self.drop_claim(id);
         self.notify_associated(id);
         self.leave_queue(id);
@@ -236,6 +241,7 @@ impl Engine {
 
     /// Moves the workload to where it now belongs, and offers what it gave up to others.
     pub(crate) fn on_workload_changed(&mut self, id: WorkloadId, before: &Before, now: Time) {
+        self.recount_unadmitted(id);
         let workload = &self.workloads[id];
         let stage = workload.status.stage();
         if stage == Stage::Finished || !workload.is_active {

@@ -357,7 +357,7 @@ impl Engine {
     }
 
     /// Gives a workload back to its queue: in line, or aside until something changes.
-    fn requeue(
+    pub(super) fn requeue(
         &mut self,
         id: WorkloadId,
         reason: RequeueReason,

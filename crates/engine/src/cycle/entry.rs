@@ -7,15 +7,24 @@ use crate::workload::Progress;
 
 /// Why a workload goes back to its queue; decides whether it stays in line or steps aside.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum RequeueReason {
+pub enum RequeueReason {
+    /// Nothing in particular.
     Generic,
+    /// It could have started, and something failed.
     FailedAfterNomination,
+    /// The ClusterQueue does not accept its namespace.
     NamespaceMismatch,
+    /// It waits for its victims to leave.
     PendingPreemption,
+    /// It waits for a less favourable variant of itself to leave.
     PendingMigration,
+    /// Another variant of it was admitted.
     SiblingAdmitted,
+    /// It would preempt, and is not let.
     PreemptionGated,
+    /// No quota is left for it, nor could be.
     NoFit,
+    /// There would be quota if somebody left, and nobody has to.
     NoCandidates,
 }
 

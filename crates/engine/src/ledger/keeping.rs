@@ -143,7 +143,8 @@ impl Engine {
 
     fn admitted_usage(&self, lq: LocalQueueId, queue: QueueId) -> ResourceList {
         let mut sums = ResourceList::new();
-        for (pool, amount) in self.queues[queue].admitted.get(&lq).into_iter().flatten() {
+        let admitted = self.queues[queue].holdings.of(lq).map(|held| &held.admitted.usage);
+        for (pool, amount) in admitted.into_iter().flatten() {
             let (_, resource) = self.names.pool(*pool);
             let quantity = Formatter::default().quantity(resource, i64::try_from(*amount).unwrap_or(i64::MAX));
             *sums.entry(resource.to_string()).or_default() += &quantity;

@@ -2,7 +2,7 @@
 
 use kueue_core::amount::Amount;
 
-use super::Quotas;
+use super::{Quota, Quotas};
 use crate::id::{NodeId, PoolId};
 
 /// The smallest part of the tree that could hold a request.
@@ -25,6 +25,16 @@ impl Quotas {
 
     pub(crate) fn usage(&self, node: NodeId, pool: PoolId) -> Amount {
         self.cell(node, pool).usage
+    }
+
+    /// What the object at `node` says about the pool.
+    pub(crate) fn configured(&self, node: NodeId, pool: PoolId) -> Option<Quota> {
+        self.node(node).quotas.iter().find(|(known, _)| *known == pool).map(|(_, quota)| *quota)
+    }
+
+    /// Every pool that is known at `node`, with its quota below and its usage.
+    pub(crate) fn pools(&self, node: NodeId) -> impl Iterator<Item = (PoolId, Amount, Amount)> {
+        self.node(node).cells.iter().map(|cell| (cell.pool, cell.subtree, cell.usage))
     }
 
     /// Every pool in use at `node`, with its usage.

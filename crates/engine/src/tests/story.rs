@@ -4,10 +4,11 @@
 //! queue NAME [cohort=C] cpu=N [spare=N] [borrow=N] [lend=N] [within=lower] [reclaim=any] [strict] [by-usage] [variants[=FLAVOR]] [checks=A,B]
 //! job NAME [queue=a] cpu=N [prio=N] [count=N] [min=N] [replaces=JOB] [closed=GATE] [gated=BY] [most=S] [of=JOB] [only=FLAVOR,…] [and=N] [group=G]
 //! scale JOB count=N | delete JOB
-//! cycle | flush | advance S | finish JOB | stopped JOB | asks JOB | would JOB | uses QUEUE | fair, targeted (first lines); more in `life`, `shape` and `usage`
+//! cycle | flush | advance S | finish JOB | stopped JOB | asks JOB | would JOB | uses QUEUE | fair, targeted (first lines); more in `life`, `look`, `shape` and `usage`
 //! ```
 
 mod life;
+mod look;
 mod shape;
 mod usage;
 
@@ -123,7 +124,7 @@ impl Stage {
                 self.told += &format!("  {name} asks for [{}]\n", told.join("; "));
             }
             other => {
-                if !self.play_usage(other, &name, &options) {
+                if !self.play_usage(other, &name, &options) && !self.play_look(other, &rest) {
                     self.play_life(other, &name, &rest);
                 }
             }
@@ -203,6 +204,7 @@ impl Stage {
             fungibility: Fungibility::default(),
             checks: checks.iter().map(|name| QueueCheckSpec { name: (*name).into(), flavors: Vec::new() }).collect(),
             stop: StopPolicy::None,
+            is_terminating: options.contains_key("terminating"),
             weight: 1.0,
             concurrent: options
                 .get("variants")

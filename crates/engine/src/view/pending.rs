@@ -1,6 +1,9 @@
 //! Who waits, in which order, and how many.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
+
+use kueue_core::time::Time;
 
 use crate::effect::Key;
 use crate::engine::Engine;
@@ -25,8 +28,10 @@ pub struct Position {
     pub workload: Key,
     /// Its LocalQueue.
     pub local_queue: Name,
-    /// With the boost.
-    pub priority: i64,
+    /// Without any boost.
+    pub priority: i32,
+    /// When it was created.
+    pub created: Time,
     /// How many of the ClusterQueue are before it.
     pub in_cluster_queue: usize,
     /// How many of its LocalQueue are before it.
@@ -47,7 +52,7 @@ impl Engine {
     /// Everybody who waits in a ClusterQueue, parked or not, in the order in which they would be served. Taking a
     /// page of it costs what comes before and in the page, not what comes after.
     pub fn positions(&self, queue: &str) -> impl Iterator<Item = Position> {
-        let mut before: std::collections::BTreeMap<LocalQueueId, usize> = std::collections::BTreeMap::new();
+        let mut before: BTreeMap<LocalQueueId, usize> = BTreeMap::new();
         let tickets = self.queue(queue).into_iter().flat_map(|queue| self.tickets(queue));
         tickets.enumerate().map(move |(in_cluster_queue, ticket)| {
             let workload = &self.workloads[ticket.id];
@@ -57,7 +62,8 @@ impl Engine {
             Position {
                 workload: workload.key.clone(),
                 local_queue: self.names.local_queue(workload.local_queue).clone(),
-                priority: workload.priority,
+                priority: workload.base_priority,
+                created: workload.created,
                 in_cluster_queue,
                 in_local_queue,
             }
@@ -105,8 +111,8 @@ impl Engine {
 
     /// How many kinds of workloads wait in a ClusterQueue: those that any queue would treat alike are of one kind.
     /// A queue that admits nothing has none in line.
-    pub fn pending_shapes(&self, queue: &str) -> Option<PendingCount> {
-        let queue = self.queue(queue)?;
+    pub fn pending_shapes(&self, name: &str) -> Option<PendingCount> {
+        let queue = self.queue(name)?;
         if !self.settings.gates.enabled(kueue_core::gates::Gate::SchedulingEquivalenceHashing) {
             return Some(PendingCount::default());
         }
@@ -118,7 +124,11 @@ impl Engine {
             shapes.active += usize::from(!is_awake);
             distinct += usize::from(!is_known);
         }
-        Some(if queue.is_active { shapes } else { PendingCount { active: 0, inadmissible: distinct } })
+        Some(if self.is_ready(*self.queue_ids.get(name)?) {
+            shapes
+        } else {
+            PendingCount { active: 0, inadmissible: distinct }
+        })
     }
 
     /// What all who wait in a ClusterQueue ask for together, by resource: everything that it has quota for, and
@@ -128,7 +138,7 @@ impl Engine {
         let configured = queue.rules.groups.iter().flat_map(|group| &group.resources).map(|resource| (*resource, 0));
         let in_flight = queue.pending.in_flight.iter().flat_map(|seat| seat.requests.iter());
         let in_flight = in_flight.map(|(resource, amount)| (*resource, i128::from(*amount)));
-        let mut sums = std::collections::BTreeMap::new();
+        let mut sums = BTreeMap::new();
         for (resource, amount) in configured.chain(queue.pending.tally().requests()).chain(in_flight) {
             *sums.entry(self.names.resource(resource).clone()).or_insert(0) += amount;
         }
@@ -138,6 +148,32 @@ impl Engine {
     /// Why a parked workload sleeps without having been looked at: one just like it did not fit.
     pub fn no_fit_reason(&self, workload: &Key) -> Option<&'static str> {
         self.reason_of_class(*self.workload_ids.get(workload)?)
+    }
+
+    /// The LocalQueue that a workload was last queued through.
+    pub fn queued_through(&self, workload: &Key) -> Option<Name> {
+        let id = self.workload_ids.get(workload)?;
+        self.workloads[*id].assigned.map(|lq| self.names.local_queue(lq).clone())
+    }
+
+    /// The ClusterQueue that a LocalQueue leads to while it runs, whether or not that exists.
+    pub fn queue_behind(&self, namespace: &Name, name: &Name) -> Option<Name> {
+        let id = self.names.known_local_queue(namespace, name)?;
+        self.local_queues.get(&id)?.target().cloned()
+    }
+
+    /// Per pod set and resource the flavor that the next look at a workload goes on from; -1 when it starts anew.
+    pub fn tried_flavors(&self, workload: &Key) -> Option<Vec<Vec<(Name, i32)>>> {
+        let progress = self.workloads[*self.workload_ids.get(workload)?].progress.as_ref()?;
+        let of_pod_set = |tried: &Vec<(crate::id::ResourceId, i32)>| {
+            tried.iter().map(|(resource, index)| (self.names.resource(*resource).clone(), *index)).collect()
+        };
+        Some(progress.tried.iter().map(of_pod_set).collect())
+    }
+
+    /// Grows whenever what is remembered about the flavors of a ClusterQueue is out of date.
+    pub fn scan_generation(&self, queue: &str) -> Option<u64> {
+        Some(self.quotas.node(self.queue(queue)?.node).generation)
     }
 
     fn tickets<'a>(&'a self, queue: &'a Queue) -> impl Iterator<Item = &'a Ticket> {
