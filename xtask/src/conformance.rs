@@ -92,7 +92,7 @@ impl Recording {
     }
 
     fn scratch_report(self) -> PathBuf {
-        program::root().join("target").join(format!("{}.json", self.data_set.name))
+        program::scratch(&format!("{}.json", self.data_set.name))
     }
 
     /// How many pass, by package or family.

@@ -62,7 +62,7 @@ pub fn run(wanted: Wanted, report: Option<&Path>) -> Result<()> {
             if let Some(story) = &wanted.story {
                 command.args(["--story", story]);
             }
-            let file = report.unwrap_or_else(scratch_report);
+            let file = report.unwrap_or_else(|| program::scratch("exchanges.json"));
             let all_passed = replayed(command.arg("--report").arg(&file), &file)?;
             if wanted.raise_floors {
                 let mut floors = Floors::read()?;
@@ -84,7 +84,7 @@ pub fn run(wanted: Wanted, report: Option<&Path>) -> Result<()> {
 /// Plays everything on the embedded server: how many stories pass, and which families fell below their floor.
 pub fn against_floors(dir: &Path) -> Result<(usize, Vec<String>)> {
     let server = apiserver::Running::start()?;
-    let file = scratch_report();
+    let file = program::scratch("exchanges.json");
     let mut command = play(&replayer(dir)?, dir, &server.url, &server.token, Some(EMBEDDED));
     command.arg("--report").arg(&file).stdout(std::process::Stdio::null());
     replayed(&mut command, &file)?;
@@ -108,10 +108,6 @@ fn replayed(command: &mut Command, report: &Path) -> Result<bool> {
     // An old report must not speak for a run that failed to start.
     let _ = std::fs::remove_file(report);
     Ok(command.status().context("cannot run python3")?.success())
-}
-
-fn scratch_report() -> PathBuf {
-    root().join("target").join("exchanges.json")
 }
 
 /// How many stories of each family passed.

@@ -12,6 +12,12 @@ pub fn root() -> PathBuf {
     here.parent().map(PathBuf::from).unwrap_or(here)
 }
 
+/// A file for this run only, beside what cargo builds, wherever the user has that.
+pub fn scratch(name: &str) -> PathBuf {
+    let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from);
+    target.join(name)
+}
+
 /// `cargo` with these arguments, in the clone.
 pub fn cargo<S: AsRef<str>>(args: impl IntoIterator<Item = S>) -> Command {
     let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
