@@ -68,5 +68,5 @@ pub use text::preempted_message;
 pub use unadmitted::UnadmittedCount;
 pub use view::{
     CohortCycle, FlavorUsageView, PendingView, PodSetDemand, PoolView, Position, Readiness, ResourceUsageView,
-    UsageView,
+    ShareView, UsageView,
 };

@@ -88,10 +88,6 @@ impl Quotas {
         self.cohorts.values().copied()
     }
 
-    pub(crate) fn is_explicit(&self, node: NodeId) -> bool {
-        self.nodes[node].is_explicit
-    }
-
     /// From the parent of `node` to the root.
     pub(crate) fn ancestors(&self, node: NodeId) -> impl Iterator<Item = NodeId> {
         debug_assert!(!self.nodes[node].is_in_cycle, "nobody walks up inside a cycle");

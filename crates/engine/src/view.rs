@@ -5,6 +5,7 @@
 
 mod pending;
 mod readiness;
+mod share;
 mod tree;
 mod usage;
 
@@ -21,6 +22,7 @@ use crate::status::Status;
 
 pub use pending::{PendingView, Position};
 pub use readiness::Readiness;
+pub use share::ShareView;
 pub use tree::{CohortCycle, PoolView};
 pub use usage::{FlavorUsageView, ResourceUsageView, UsageView};
 
@@ -124,24 +126,5 @@ impl Engine {
     pub fn ledger(&self, namespace: &str, local_queue: &str) -> Option<&Ledger> {
         let id = self.names.known_local_queue(&namespace.into(), &local_queue.into())?;
         self.local_queues.get(&id)?.ledger()
-    }
-
-    /// A ClusterQueue's share of what its cohort lends, as the API shows it.
-    pub fn queue_share(&self, queue: &str) -> Option<i64> {
-        let id = self.queue_ids.get(queue)?;
-        Some(self.share_of(self.queues[*id].node))
-    }
-
-    /// The same for a Cohort object.
-    pub fn cohort_share(&self, cohort: &str) -> Option<i64> {
-        let node = self.quotas.cohort(cohort).filter(|node| self.quotas.is_explicit(*node))?;
-        Some(self.share_of(node))
-    }
-
-    fn share_of(&self, node: crate::id::NodeId) -> i64 {
-        if self.quotas.node(node).is_in_cycle {
-            return 0;
-        }
-        self.quotas.share(node, |pool| self.names.resource_of(pool)).rounded()
     }
 }

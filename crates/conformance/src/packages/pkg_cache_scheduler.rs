@@ -1,6 +1,7 @@
 //! The state that scheduling works on: quota, usage, readiness and the trees of cohorts.
 
 mod readiness;
+mod shares;
 mod state;
 mod tree;
 mod usage;
@@ -27,9 +28,12 @@ pub const RUNNERS: Runners = &[
     ("TestClusterQueuesUsingFlavor", readiness::queues_with_flavor),
     ("TestDeleteClusterQueue_Table", tree::follows_the_objects),
     ("TestDeleteCohortUpdatesAncestorSubtreeQuota", tree::subtree_after_deletion),
+    ("TestDominantResourceShare", shares::of_all),
     ("TestGetCacheLQ", usage::local_queue),
     ("TestIsAddedCheckWorkload", state::is_added),
+    ("TestIsBorrowingOn", shares::is_borrowing_on),
     ("TestLocalQueueUsage", usage::of_local_queue),
+    ("TestPreciseWeightedShareSerialized", shares::as_text),
     ("TestSnapshot", state::snapshot),
     ("TestSnapshotAddRemoveWorkload", state::snapshot_after_changes),
     ("TestSnapshotAddRemoveWorkloadWithLendingLimit", state::snapshot_after_changes),

@@ -106,14 +106,18 @@ impl World {
                 .collect();
             usage.insert(name.to_string(), Value::Object(used));
             if self.has_fair_sharing {
-                shares.insert(name.to_string(), json!(self.cluster.engine.queue_share(name)));
+                shares.insert(
+                    name.to_string(),
+                    json!(self.cluster.engine.queue_share(name, &[]).map(|share| share.rounded)),
+                );
             }
         }
         state.insert("queues".to_owned(), Value::Object(queues));
         state.insert("usage".to_owned(), Value::Object(usage));
         if self.has_fair_sharing {
             state.insert("shares".to_owned(), Value::Object(shares));
-            let shares = self.cohorts.iter().map(|name| (name.clone(), json!(self.cluster.engine.cohort_share(name))));
+            let share = |name: &String| self.cluster.engine.cohort_share(name, &[]).map(|share| share.rounded);
+            let shares = self.cohorts.iter().map(|name| (name.clone(), json!(share(name))));
             state.insert("cohortShares".to_owned(), Value::Object(shares.collect()));
         }
         state.insert("localQueueUsage".to_owned(), Value::Object(self.local_queue_usage()));

@@ -160,7 +160,7 @@ impl Quotas {
     }
 
     /// The parent, unless the node is in a cycle: then it stands alone, so that no walk runs for ever.
-    fn open_parent(&self, node: NodeId) -> Option<NodeId> {
+    pub(super) fn open_parent(&self, node: NodeId) -> Option<NodeId> {
         let here = self.node(node);
         if here.is_in_cycle { None } else { here.parent }
     }

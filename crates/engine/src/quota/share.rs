@@ -14,12 +14,14 @@ pub(crate) struct Share {
     /// Borrowed per thousand lendable of the dominant resource; negative only for "less than any".
     ratio: f64,
     pub(crate) borrowed: Vec<PoolId>,
+    /// The resources with that ratio: one, unless several are equal. Who shows one of them chooses by name.
+    pub(crate) dominant: Vec<ResourceId>,
 }
 
 impl Share {
     /// Below every real share.
     pub(crate) fn none() -> Self {
-        Self { weight: 1.0, ratio: -1.0, borrowed: Vec::new() }
+        Self { weight: 1.0, ratio: -1.0, borrowed: Vec::new(), dominant: Vec::new() }
     }
 
     pub(crate) fn is_borrowing(&self) -> bool {
@@ -37,6 +39,17 @@ impl Share {
             f64::INFINITY
         } else {
             self.ratio / self.weight
+        }
+    }
+
+    /// The largest ratio counts.
+    fn take_ratio(&mut self, resource: ResourceId, ratio: f64) {
+        if ratio > self.ratio {
+            self.ratio = ratio;
+            self.dominant.clear();
+        }
+        if ratio == self.ratio {
+            self.dominant.push(resource);
         }
     }
 
@@ -69,16 +82,31 @@ impl Share {
 impl Quotas {
     /// The share of `node`; `resource_of` says what a pool is made of.
     pub(crate) fn share(&self, node: NodeId, resource_of: impl Fn(PoolId) -> ResourceId) -> Share {
+        self.share_with(node, &[], resource_of)
+    }
+
+    /// The share that `node` would have if it used `added` as well. In a cycle nobody shares anything.
+    pub(crate) fn share_with(
+        &self,
+        node: NodeId,
+        added: &[(PoolId, Amount)],
+        resource_of: impl Fn(PoolId) -> ResourceId,
+    ) -> Share {
         let here = self.node(node);
-        let mut share = Share { weight: here.weight, ratio: 0.0, borrowed: Vec::new() };
-        let Some(parent) = here.parent else { return share };
+        let mut share = Share { weight: here.weight, ratio: 0.0, borrowed: Vec::new(), dominant: Vec::new() };
+        let Some(parent) = self.open_parent(node) else { return share };
         let mut borrowed: Vec<(ResourceId, Amount)> = Vec::new();
-        for cell in here.cells.iter().filter(|cell| cell.is_named && cell.usage > cell.subtree) {
+        for cell in here.cells.iter().filter(|cell| cell.is_named) {
+            let more = added.iter().filter(|(pool, _)| *pool == cell.pool);
+            let usage = more.fold(cell.usage, |usage, (_, amount)| usage.plus(*amount));
+            if usage <= cell.subtree {
+                continue;
+            }
             share.borrowed.push(cell.pool);
-            let resource = resource_of(cell.pool);
+            let (resource, beyond) = (resource_of(cell.pool), usage.minus(cell.subtree));
             match borrowed.iter_mut().find(|(known, _)| *known == resource) {
-                Some((_, sum)) => *sum = sum.plus(cell.usage.minus(cell.subtree)),
-                None => borrowed.push((resource, cell.usage.minus(cell.subtree))),
+                Some((_, sum)) => *sum = sum.plus(beyond),
+                None => borrowed.push((resource, beyond)),
             }
         }
         if borrowed.is_empty() {
@@ -90,7 +118,7 @@ impl Quotas {
             if lent > Amount::ZERO {
                 #[expect(clippy::cast_precision_loss)]
                 let ratio = amount.get() as f64 * 1000.0 / lent.get() as f64;
-                share.ratio = share.ratio.max(ratio);
+                share.take_ratio(resource, ratio);
             }
         }
         share

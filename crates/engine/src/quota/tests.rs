@@ -1,6 +1,7 @@
 //! The quota tree against a model that computes everything from scratch, by definition.
 
 mod moves;
+mod shares;
 
 use kueue_core::amount::Amount;
 use proptest::prelude::*;

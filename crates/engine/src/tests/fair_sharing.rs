@@ -172,3 +172,29 @@ fn a_share_counts_at_each_level_of_the_tree() {
         "#]],
     );
 }
+
+#[test]
+fn a_share_says_what_it_is_made_of_and_what_more_would_make_it() {
+    brief(
+        "fair
+         queue a cohort=x cpu=2 weight=4
+         queue b cohort=x cpu=0 weight=0
+         queue c cohort=x cpu=14
+         share a
+         job a1 queue=a cpu=3
+         cycle
+         share a
+         share a f/cpu=5000 f/gpu=9
+         share b f/cpu=1
+         share x f/cpu=99000",
+        &expect![[r#"
+              a has 0, shown as 0, for nothing; borrows []
+            cycle
+              start a1: cpu in f
+              a has 15.625, shown as 16, for cpu; borrows [f/cpu]
+              a has 93.75, shown as 94, for cpu; borrows [f/cpu]
+              b has +Inf, shown as 9223372036854775807, for cpu; borrows [f/cpu]
+              x has 0, shown as 0, for nothing; borrows []
+        "#]],
+    );
+}

@@ -3,8 +3,11 @@
 //! ```text
 //! look QUEUE            (readiness, numbers, usage and order of a ClusterQueue)
 //! path COHORT           (all cohorts from there to the root)
+//! share NAME [F/R=N]... (of a ClusterQueue or else a cohort, as if it used that as well)
 //! lose flavor F | lose check C | lose topology T | topology T | place F in T
 //! ```
+
+use kueue_core::amount::Amount;
 
 use super::Stage;
 use crate::*;
@@ -21,6 +24,7 @@ impl Stage {
                 };
                 self.told += &format!("{cohort}: {path}\n");
             }
+            ("share", [name, added @ ..]) => self.share(name, added),
             ("lose", ["flavor", name]) => self.apply(Change::FlavorGone((*name).into())),
             ("lose", ["check", name]) => self.apply(Change::CheckGone((*name).into())),
             ("lose", ["topology", name]) => self.apply(Change::TopologyGone((*name).into())),
@@ -32,6 +36,20 @@ impl Stage {
             _ => return false,
         }
         true
+    }
+
+    fn share(&mut self, name: &str, added: &[&str]) {
+        let amount = |word: &&str| {
+            let (pool, amount) = word.split_once('=').unwrap();
+            let (flavor, resource) = pool.split_once('/').unwrap();
+            (flavor.into(), resource.into(), Amount::new(amount.parse().unwrap()))
+        };
+        let added: Vec<(Name, Name, Amount)> = added.iter().map(amount).collect();
+        let share = self.engine.queue_share(name, &added).or_else(|| self.engine.cohort_share(name, &added)).unwrap();
+        let borrowed: Vec<String> = share.borrowed.iter().map(|(flavor, of)| format!("{flavor}/{of}")).collect();
+        let dominant = share.dominant.as_deref().unwrap_or("nothing");
+        let (rounded, borrowed) = (share.rounded, borrowed.join(" "));
+        self.told += &format!("  {name} has {share}, shown as {rounded}, for {dominant}; borrows [{borrowed}]\n");
     }
 
     fn look(&mut self, queue: &str) {
