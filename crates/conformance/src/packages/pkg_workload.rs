@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use kueue_api::kueue::topology_assignment::assigned_nodes;
 use kueue_api::kueue::v1beta2::{AdmissionCheckState, ClusterQueue, PodSet, ReclaimablePod, Workload, WorkloadStatus};
 use kueue_api::pod_sets;
-use kueue_engine::{Engine, Key, Settings};
+use kueue_engine::{Engine, Handover, Key, RequeueReason, Settings};
 use kueue_translate::ResourceRules;
 use serde_json::{Value, json};
 
@@ -16,11 +16,13 @@ use super::Runners;
 use crate::cluster::Cluster;
 use crate::compare::equal;
 use crate::corpus::{Case, Failure, decode};
+use crate::trace::tried;
 
 pub const RUNNERS: Runners = &[
     ("TestAdjustResources", requests::adjust_resources),
     ("TestAdmissionChecksForWorkload", admission_checks),
     ("TestApplyPodSetCounts", apply_counts),
+    ("TestAssignmentClusterQueueState", has_more_flavors),
     ("TestEvictionPendingLatency", status::eviction_latency),
     ("TestExtractPodSetCounts", counts_of_pod_sets),
     ("TestExtractPodSetCountsFromWorkload", counts_of_workload),
@@ -145,6 +147,19 @@ fn scheduling_hash(case: &Case) -> Result<(), Failure> {
     let mut bench = Bench::new(case, None, ResourceRules::default())?;
     let (first, second) = (bench.tell("a", &case.arg("wl1")?)?, bench.tell("b", &case.arg("wl2")?)?);
     equal(&case.arg::<bool>("wantSame")?, &bench.engine().are_alike(&first, &second))
+}
+
+/// A workload for which nothing was found stays in line only while there are flavors to try.
+fn has_more_flavors(case: &Case) -> Result<(), Failure> {
+    let mut bench = Bench::new(case, None, ResourceRules::default())?;
+    let key = bench.tell("wl", &Workload::default())?;
+    let tried = case.raw("state.LastTriedFlavorIdx").as_array().into_iter().flatten().map(tried).collect();
+    let now = bench.0.now;
+    equal(&vec![key.clone()], &bench.engine().take_out())?;
+    bench.engine().hand_back(&key, Handover { reason: RequeueReason::Generic, why: "", tried }, now);
+    let pending = bench.engine().pending("cq");
+    equal(&1, &(pending.active.len() + pending.parked.len()))?;
+    equal(&case.arg::<bool>("wantPendingFlavors")?, &pending.active.contains(&key))
 }
 
 fn skips_nomination(case: &Case) -> Result<(), Failure> {
