@@ -46,7 +46,7 @@ pub struct Engine {
     pub(crate) classes: Classes,
     /// The status of workloads about which nothing was said yet.
     pub(crate) no_status: SharedStatus,
-    /// Workloads that hold quota in a ClusterQueue that does not exist, and its name.
+    /// Workloads that hold quota in a ClusterQueue that does not exist or counts variants instead, and its name.
     pub(crate) strays: BTreeMap<WorkloadId, Name>,
     /// ClusterQueues with somebody to look at.
     pub(crate) ready: BTreeSet<QueueId>,
@@ -171,7 +171,9 @@ impl Engine {
     /// When the next workload or LocalQueue wants to be looked at by [`settle`](Engine::settle).
     pub fn next_timer(&self) -> Option<Time> {
         let workload = self.timers.first().map(|(at, _)| *at);
-        let sample = self.samples.first().map(|(at, _)| *at);
+        // Where the owner calls `sample`, nothing of it is left to `settle`.
+        let counts_in_time = self.settings.wake == WakePolicy::Targeted;
+        let sample = self.samples.first().filter(|_| counts_in_time).map(|(at, _)| *at);
         workload.into_iter().chain(sample).min()
     }
 

@@ -77,6 +77,7 @@ impl Engine {
         assert!(peers.is_some_and(|peers| peers.contains(&id)), "the LocalQueue of {key} knows it");
         self.check_claim(id, workload);
         let queue = self.queue_of(workload.local_queue).filter(|_| workload.is_admissible());
+        let queue = queue.filter(|queue| !self.is_stand_in(id, *queue));
         match (&workload.place, queue) {
             (Place::Nowhere, None) => {}
             (Place::Nowhere, Some(_)) if workload.status.requeue_at().is_some() => {
@@ -108,6 +109,9 @@ impl Engine {
             Some((name, None)) => {
                 assert!(workload.claim.is_none(), "{key} holds quota in a queue that is gone");
                 assert_eq!(self.strays.get(&id), Some(name), "{key} is remembered for its queue");
+            }
+            Some((name, Some(queue))) if workload.claim.is_none() && self.is_stand_in(id, *queue) => {
+                assert_eq!(self.strays.get(&id), Some(name), "{key} is remembered until its queue has no variants");
             }
             Some((name, Some(queue))) => {
                 let claim = workload.claim.as_ref().map(|claim| claim.queue);

@@ -27,6 +27,8 @@ pub enum Call {
     Cycle,
     /// Parked workloads were offered again.
     Flush,
+    /// Usage of LocalQueues was counted.
+    Sample,
 }
 
 /// A call and its time.
@@ -74,6 +76,7 @@ impl Engine {
             }
             Call::Settle => self.settle(step.at),
             Call::Cycle => self.cycle(step.at),
+            Call::Sample => self.sample(step.at),
             Call::Flush => {
                 self.flush(step.at);
                 Vec::new()

@@ -7,6 +7,7 @@
 #![allow(clippy::needless_update, reason = "what the engine is told grows, and a storm says only what it varies")]
 
 mod calm;
+mod jobs;
 mod model;
 mod objects;
 mod random;

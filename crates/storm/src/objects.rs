@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use kueue_core::amount::Amount;
 use kueue_core::selector::LabelSelector;
 use kueue_engine::{
-    BorrowWithinCohort, Change, CheckController, CheckSpec, CohortSpec, FlavorNodes, FlavorQuotaSpec, FlavorSpec,
-    Fungibility, LocalQueueSpec, Preemption, PreemptionPolicy, QueueCheckSpec, QueueSpec, QueueingStrategy, QuotaSpec,
-    ResourceGroupSpec, StopPolicy, Taint, TaintEffect,
+    BorrowWithinCohort, Change, CheckController, CheckSpec, CohortSpec, ConcurrentAdmission, FlavorNodes,
+    FlavorQuotaSpec, FlavorSpec, Fungibility, LocalQueueSpec, Preemption, PreemptionPolicy, QueueCheckSpec, QueueSpec,
+    QueueingStrategy, QuotaSpec, ResourceGroupSpec, StopPolicy, Taint, TaintEffect,
 };
 
 use crate::random::Random;
@@ -128,6 +128,10 @@ impl World {
             checks,
             stop: stop(random),
             weight,
+            concurrent: random.once_in(5).then(|| ConcurrentAdmission {
+                last_acceptable_flavor: random.once_in(2).then(|| (*random.pick(FLAVORS)).into()),
+            }),
+            is_usage_based: random.once_in(2),
             revision: random.word(),
             ..QueueSpec::default()
         })));
@@ -144,6 +148,7 @@ impl World {
             name,
             queue: (*random.pick(QUEUES)).into(),
             stop: stop(random),
+            weight: self.weight(random),
             ..LocalQueueSpec::default()
         }));
     }

@@ -1,6 +1,6 @@
 //! What a step of a storm does.
 
-use kueue_engine::Change;
+use kueue_engine::{Change, Key};
 
 use crate::random::Random;
 use crate::world::World;
@@ -26,6 +26,14 @@ const STEPS: &[(usize, Step)] = &[
     (3, World::reclaim_pods),
     (3, World::reserve_elsewhere),
     (12, World::stop_job),
+    (6, World::grow_job),
+    (3, World::shrink_job),
+    (4, World::make_variants),
+    (3, World::hold_job),
+    (2, World::orphan_workload),
+    (10, World::tell_pods),
+    (3, World::turn_gate),
+    (2, |world, _| world.sample()),
     (6, World::pass_time),
     (12, World::write_some),
     (2, World::lose_one),
@@ -96,6 +104,7 @@ impl World {
         let count = self.old_versions.len();
         if !self.weather.is_prompt && count > 0 {
             let old = self.old_versions[random.below(count)].clone();
+            self.ghosts.insert(Key { namespace: old.namespace.clone(), name: old.name.clone() });
             self.apply(Change::Workload(Box::new(old)));
         }
     }

@@ -9,7 +9,7 @@ use crate::random::Random;
 use crate::world::World;
 
 /// How many names for workloads there are in a namespace.
-const NAMES: usize = 12;
+pub(crate) const NAMES: usize = 12;
 
 const ODD_COUNTS: &[i32] = &[0, -1, i32::MAX, i32::MIN, 1_000_000];
 
@@ -29,6 +29,8 @@ impl World {
             namespace: namespace.into(),
             name: name.as_str().into(),
             uid: uid.as_str().into(),
+            job_uid: Some(format!("job-of-{uid}").as_str().into()),
+            is_guarded: true,
             created: self.now,
             generation: 1,
             local_queue: (*random.pick(LOCAL_QUEUES)).into(),
@@ -46,6 +48,9 @@ impl World {
         }
         if random.once_in(20) {
             spec.gated_by = Some("somebody".into());
+        }
+        if random.once_in(10) {
+            spec.preemption_gates.push("gate".into());
         }
         if random.once_in(20) {
             spec.invalid = Some("requests exceed limits".into());
@@ -65,7 +70,11 @@ impl World {
     fn pod_sets(&self, random: &mut Random) -> Vec<PodSetSpec> {
         let count = if random.once_in(4) { 2 } else { 1 };
         let count = if self.weather.has_nonsense && random.once_in(8) { random.below(12) } else { count };
-        (0..count).map(|index| self.pod_set(random, index)).collect()
+        let mut pod_sets: Vec<PodSetSpec> = (0..count).map(|index| self.pod_set(random, index)).collect();
+        if random.once_in(3) {
+            pod_sets.iter_mut().for_each(|pod_set| pod_set.group = Some("together".into()));
+        }
+        pod_sets
     }
 
     fn pod_set(&self, random: &mut Random, index: usize) -> PodSetSpec {

@@ -1,6 +1,6 @@
 //! Everything around the engine: the objects as the API server has them, and decisions on their way there.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use kueue_core::duration::Duration;
 use kueue_core::time::Time;
@@ -22,6 +22,8 @@ pub(crate) struct World {
     pub(crate) queues: BTreeMap<Name, QueueSpec>,
     pub(crate) cohorts: BTreeMap<Name, CohortSpec>,
     pub(crate) old_versions: VecDeque<WorkloadSpec>,
+    /// Workloads that the engine heard of although they were gone.
+    pub(crate) ghosts: BTreeSet<Key>,
     /// Decided and not yet written.
     pub(crate) in_flight: VecDeque<Effect>,
     /// What was done to the engine.
@@ -40,6 +42,7 @@ impl World {
             queues: BTreeMap::new(),
             cohorts: BTreeMap::new(),
             old_versions: VecDeque::new(),
+            ghosts: BTreeSet::new(),
             in_flight: VecDeque::new(),
             journal: Journal { settings: weather.settings.clone(), steps: Vec::new() },
             outcomes: Vec::new(),
@@ -108,13 +111,20 @@ impl World {
         self.call(Call::Flush);
     }
 
+    pub(crate) fn sample(&mut self) {
+        let effects = self.call(Call::Sample);
+        self.receive(effects);
+    }
+
     pub(crate) fn advance(&mut self, seconds: i64) {
         self.now = self.now + Duration::from_seconds(seconds);
     }
 
     fn receive(&mut self, effects: Vec<Effect>) -> usize {
-        let count = effects.iter().filter(|effect| !matches!(effect, Effect::Event(_))).count();
-        self.in_flight.extend(effects.into_iter().filter(|effect| !matches!(effect, Effect::Event(_))));
+        let known = self.in_flight.len();
+        let is_written = |effect: &Effect| !matches!(effect, Effect::Event(_) | Effect::Consumed { .. });
+        self.in_flight.extend(effects.into_iter().filter(is_written));
+        let count = self.in_flight.len() - known;
         if self.weather.is_prompt {
             while self.write_next() {}
         }
@@ -132,6 +142,10 @@ impl World {
             }),
             Effect::MarkParent(workload) => {
                 self.edit(&workload, |spec| spec.variant.get_or_insert_default().is_parent = true);
+            }
+            // Who is being deleted was kept by nothing else.
+            Effect::Unguard(workload) if self.workloads.get(&workload).is_some_and(|spec| spec.is_deleting) => {
+                self.delete(&workload);
             }
             Effect::Unguard(workload) => self.edit(&workload, |spec| spec.is_guarded = false),
             Effect::Delete(workload) => self.delete(&workload),

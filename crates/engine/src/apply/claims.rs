@@ -26,6 +26,7 @@ impl Engine {
         self.drop_claim(id);
         if queue.is_some_and(|queue| self.is_stand_in(id, queue)) {
             // A parent's admission repeats that of its variant, which is counted there.
+            self.strays.insert(id, admission.queue.clone());
             return;
         }
         let Some(queue) = queue else {

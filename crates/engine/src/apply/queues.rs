@@ -43,11 +43,7 @@ impl Engine {
         self.queue_ids.insert(name.clone(), id);
         self.sync_usage_mode(id);
         self.place_in_tree(id);
-        let strays: Vec<WorkloadId> =
-            self.strays.iter().filter(|(_, queue)| **queue == name).map(|(id, _)| *id).collect();
-        for stray in strays {
-            self.sync_claim(stray);
-        }
+        self.count_strays(&name);
         for lq in self.served_by.get(&name).cloned().unwrap_or_default() {
             self.admit_items(lq);
         }
@@ -74,10 +70,19 @@ impl Engine {
             self.unsettle_queue(&name);
         }
         if changes_variants {
+            self.count_strays(&name);
             for lq in self.served_by.get(&name).cloned().unwrap_or_default() {
                 self.withdraw_stand_ins(lq, id);
                 self.admit_items(lq);
             }
+        }
+    }
+
+    /// Counts what was held in the queue while nothing could be, or was to be, counted there.
+    fn count_strays(&mut self, name: &Name) {
+        let strays = self.strays.iter().filter(|(_, queue)| *queue == name);
+        for stray in strays.map(|(id, _)| *id).collect::<Vec<WorkloadId>>() {
+            self.sync_claim(stray);
         }
     }
 

@@ -246,6 +246,15 @@ fn usage_is_counted_by_the_clock_and_written_when_it_changed() {
 }
 
 #[test]
+fn an_engine_whose_owner_samples_has_no_timer_for_that() {
+    let mut engine = Engine::new(Settings { wake: WakePolicy::Batched, ..sampling().settings().clone() });
+    let spec = LocalQueueSpec { namespace: "ns".into(), name: "l".into(), queue: "a".into(), ..Default::default() };
+    engine.apply(Change::LocalQueue(spec), time(0));
+    assert!(engine.ledger("ns", "l").is_some());
+    assert_eq!(engine.next_timer(), None);
+}
+
+#[test]
 fn what_comes_back_from_the_status_is_not_counted_again() {
     let mut engine = sampling();
     engine.settle(time(60));

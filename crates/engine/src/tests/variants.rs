@@ -205,3 +205,22 @@ fn a_queue_that_starts_with_variants_marks_its_jobs_and_counts_what_runs() {
         "#]],
     );
 }
+
+#[test]
+fn what_a_parent_holds_counts_as_soon_as_its_queue_has_no_variants_any_more() {
+    check(
+        "queue a cpu=4 variants
+         job one cpu=3
+         holds one a f 3
+         cycle
+         uses a
+         queue a cpu=4
+         uses a",
+        &expect![[r#"
+              one is a parent
+            cycle
+              a uses
+              a uses f=3000
+        "#]],
+    );
+}
