@@ -25,7 +25,7 @@ const MOST_HEADS: usize = 40;
 const MOST_ROUNDS: usize = 2000;
 
 /// Longer than any limit or backoff of the mended world.
-const LONGEST_WAIT: Duration = Duration::from_seconds(7200);
+const LONGEST_WAIT: Duration = Duration::from_seconds(1000);
 
 impl World {
     pub(crate) fn calm_down(&mut self) {

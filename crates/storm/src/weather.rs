@@ -76,7 +76,7 @@ fn pods_ready(random: &mut Random) -> PodsReady {
 fn admission_fair_sharing(random: &mut Random) -> AdmissionFairSharing {
     AdmissionFairSharing {
         half_life: if random.once_in(4) { Duration::ZERO } else { seconds(random, 600) },
-        sampling_interval: seconds(random, 600),
+        sampling_interval: seconds(random, 600).max(AT_ONCE),
         resource_weights: BTreeMap::from([("cpu".to_owned(), 2.0), ("memory".to_owned(), 0.0)]),
     }
 }
