@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use kueue_engine::{CohortSpec, Decision, Effect, Engine, Name, QueueSpec, QuotaSpec, ResourceGroupSpec};
+use kueue_engine::{CohortSpec, Decision, Effect, Engine, Key, Name, QueueSpec, QuotaSpec, ResourceGroupSpec};
 
 /// More ancestors than any tree here has; who has more is in a cycle.
 const DEEPEST: usize = 32;
@@ -36,7 +36,8 @@ impl<'a> Model<'a> {
         Self { queues, cohorts, usage }
     }
 
-    /// Nobody was given more than there was: after it is counted, nothing is overdrawn.
+    /// Nobody was given more than there was: after it is counted, nothing is overdrawn. Who takes the place of another
+    /// one and asks for no more than that one held makes nothing worse, even where quota was taken away meanwhile.
     pub(crate) fn check_reservations(&self, effects: &[Effect]) {
         for effect in effects {
             let Effect::Status { workload, status, decision: Decision::Reserved } = effect else { continue };
@@ -45,7 +46,11 @@ impl<'a> Model<'a> {
                 for (resource, flavor) in &pod_set.flavors {
                     let used = pod_set.usage.iter().find(|(name, _)| name == resource).map_or(0, |(_, used)| *used);
                     let left = self.left(Node::Queue(&admission.queue), (flavor, resource));
-                    assert!(used == 0 || left >= 0, "{workload} took {resource} in {flavor} that is not there: {left}");
+                    let held = replaced_usage(effects, workload, flavor, resource);
+                    assert!(
+                        used <= held || left >= 0,
+                        "{workload} took {resource} in {flavor} that is not there: {left}"
+                    );
                 }
             }
         }
@@ -111,4 +116,15 @@ impl<'a> Model<'a> {
     fn depth(&self, node: Node<'a>) -> usize {
         std::iter::successors(Some(node), |node| self.parent(*node)).take(DEEPEST).count()
     }
+}
+
+/// What the workload whose place this one takes held of a pool.
+fn replaced_usage(effects: &[Effect], new: &Key, flavor: &Name, resource: &Name) -> i64 {
+    let replaced = effects.iter().filter_map(|effect| match effect {
+        Effect::Status { status, decision: Decision::Replaced { by }, .. } if by == new => status.admission.as_ref(),
+        _ => None,
+    });
+    let pod_sets = replaced.flat_map(|admission| &admission.pod_sets);
+    let held = pod_sets.filter(|pod_set| pod_set.flavors.iter().any(|(name, held)| name == resource && held == flavor));
+    held.flat_map(|pod_set| &pod_set.usage).filter(|(name, _)| name == resource).map(|(_, used)| *used).sum()
 }
