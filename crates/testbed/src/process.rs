@@ -6,6 +6,7 @@
 
 use std::ffi::OsString;
 use std::fs::{self, File};
+use std::io::ErrorKind;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -62,7 +63,7 @@ impl Process {
         let problem = Problem::new(what);
         if log.contains("address already in use") {
             problem.next("another program took one of its ports meanwhile; start again, other ports will be chosen")
-        } else if log.contains("no space left on device") {
+        } else if log.contains("no space left on device") || is_full(&self.log.with_extension("room")) {
             problem.next(crate::problem::FREE_SPACE)
         } else {
             problem.next(format!("its whole log is {}; `cargo xtask testbed up` starts afresh", self.log.display()))
@@ -126,4 +127,27 @@ pub fn become_child(parent: u32, program: &OsString, args: &[OsString]) -> Probl
     }
     let error = Command::new(program).args(args).exec();
     Problem::file("run", Path::new(program), &error)
+}
+/// Whether there is no room for a file at `path`. On a full disk a program ends without a word: its log has no room either.
+fn is_full(path: &Path) -> bool {
+    let outcome = fs::write(path, [0; 4096]);
+    let _ = fs::remove_file(path);
+    outcome.is_err_and(|error| matches!(error.kind(), ErrorKind::StorageFull | ErrorKind::QuotaExceeded))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_full_disk_is_seen_when_a_program_ended_without_a_word() {
+        let dir = std::env::temp_dir().join(format!("kueue-testbed-{}-room", std::process::id()));
+        fs::create_dir_all(&dir).unwrap();
+        let full = dir.join("full");
+        // Writing to it fails as on a full disk; only the link is removed.
+        std::os::unix::fs::symlink("/dev/full", &full).unwrap();
+        assert!(is_full(&full));
+        assert!(!is_full(&dir.join("empty")));
+        fs::remove_dir_all(dir).unwrap();
+    }
 }
