@@ -78,7 +78,7 @@ enum Command {
         #[command(flatten)]
         report: Report,
     },
-    /// Mutated input against every parser, from a seed: never a panic, never a hang, nothing lost.
+    /// Mutated input against every parser, and storms against the engine, from a seed: never a panic, never a hang, nothing lost.
     Fuzz {
         /// How long to go on.
         #[arg(long, default_value_t = 60)]
