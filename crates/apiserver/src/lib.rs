@@ -18,6 +18,7 @@ pub mod managed;
 pub mod patch;
 pub mod table;
 
+pub mod admission;
 pub mod auth;
 mod bootstrap;
 pub mod rest;

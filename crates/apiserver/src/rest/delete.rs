@@ -12,6 +12,7 @@ use super::query::{dry_run, options};
 use super::reply::Reply;
 use super::select::Selection;
 use super::service::{Call, Server};
+use crate::admission::{Attributes, Operation};
 use crate::kinds::Resource;
 use crate::meta;
 use crate::schema::object_at;
@@ -100,6 +101,31 @@ impl DeleteOptions {
         }
     }
 
+    /// Writes the options as admission sees them. How long a pod may take is already decided then.
+    fn tell(&self, options: &mut Value, resource: &Resource, read: &Object) {
+        let grace = match resource.storage.as_str() {
+            "pods" => Some(grace_seconds(resource, &read.value, self.grace_seconds)),
+            _ => self.grace_seconds,
+        };
+        if let Some(grace) = grace {
+            options["gracePeriodSeconds"] = grace.into();
+        }
+        for (name, given) in [("uid", &self.uid), ("resourceVersion", &self.resource_version)] {
+            if let Some(given) = given {
+                options["preconditions"][name] = given.as_str().into();
+            }
+        }
+        if let Some(orphans) = self.orphans {
+            options["orphanDependents"] = orphans.into();
+        }
+        if let Some(propagation) = &self.propagation {
+            options["propagationPolicy"] = propagation.as_str().into();
+        }
+        if self.is_dry_run {
+            options["dryRun"] = json!(["All"]);
+        }
+    }
+
     fn check(&self, resource: &Resource, object: &Object) -> Result<()> {
         let metadata = object.metadata();
         let text = |name: &str| metadata.get(name).and_then(Value::as_str).unwrap_or_default();
@@ -129,7 +155,7 @@ impl Server {
         if let Some(warning) = resource.rules.orphan_warning.filter(|_| options.leaves_it_open()) {
             call.warn(warning);
         }
-        let outcome = self.delete_one(resource, &call.key(), &options, || call.not_found(resource)).await?;
+        let outcome = self.delete_one(call, resource, &call.key(), &options, || call.not_found(resource)).await?;
         Ok(match outcome {
             Outcome::Stays(object) => Reply::ok(typed(resource, &object.value)),
             Outcome::Removed(object) if resource.rules.answers_deleted => Reply::ok(typed(resource, &object.value)),
@@ -156,7 +182,7 @@ impl Server {
         for (key, object) in found.objects.iter().filter(|(key, object)| selection.matches(key, object)) {
             // Whoever deleted it before us did what was wanted.
             let gone = Status::not_found(About { group: &resource.group, kind: &resource.plural, name: &key.name });
-            match self.delete_one(resource, key, &options, || gone).await {
+            match self.delete_one(call, resource, key, &options, || gone).await {
                 Ok(_) => {}
                 Err(status) if status.code() == 404 => continue,
                 Err(status) => return Err(status),
@@ -186,6 +212,7 @@ impl Server {
 
     async fn delete_one(
         &self,
+        call: &Call,
         resource: &Resource,
         key: &Key,
         options: &DeleteOptions,
@@ -194,6 +221,10 @@ impl Server {
         loop {
             let Some(read) = self.store.get(&resource.storage, key) else { return Err(gone()) };
             options.check(resource, &read)?;
+            let mut attributes = Attributes::of_write(call, resource, Operation::Delete, options.is_dry_run);
+            options.tell(&mut attributes.options, resource, &read);
+            self.mutate(&attributes, None, Some(&read.value)).await?;
+            self.approve(&attributes, None, Some(&read.value)).await?;
             let marked = self.marked(resource, &read, options);
             let stays = keeps_it(resource, &marked);
             let changes = marked != read.value;

@@ -8,6 +8,7 @@ use super::list::typed;
 use super::reply::Reply;
 use super::service::{Call, Server};
 use super::write::{Next, Part, Write};
+use crate::admission::{Attributes, Operation};
 use crate::kinds::Resource;
 use crate::kinds::text_at;
 use crate::patch;
@@ -37,15 +38,19 @@ impl Server {
             return Ok(Reply::ok(present));
         }
         let write = Write { call, resource, part: Part::Scale, is_dry_run: call.query.dry_run("UpdateOptions")? };
-        let wanted = if verb == "update" {
+        let mut wanted = if verb == "update" {
             let encoding = super::body::encoding(call.content_type.as_deref())?;
             super::body::parse(&call.body, encoding).map_err(Status::bad_request)?.value
         } else {
             let kind = patch::Kind::of(call.content_type.as_deref(), resource)?;
-            let mut value = present;
+            let mut value = present.clone();
             patch::Patch::parse(kind, &call.body)?.apply(&mut value, &crate::schema::Schema::any())?;
             value
         };
+        let attributes = Attributes::of_write(call, resource, Operation::Update, write.is_dry_run);
+        if self.may_mutate(&attributes) {
+            self.mutate(&attributes, Some(&mut wanted), Some(&present)).await?;
+        }
         let replicas = wanted["spec"]["replicas"].as_i64().unwrap_or_default();
         if replicas < 0 {
             let at = kueue_core::field::Path::new("spec").child("replicas");
@@ -81,9 +86,11 @@ impl Server {
     /// A scheduler gives a pod its node.
     async fn bind(&self, call: &Call, resource: &Arc<Resource>) -> Result<Reply> {
         let encoding = super::body::encoding(call.content_type.as_deref())?;
-        let binding = super::body::parse(&call.body, encoding).map_err(Status::bad_request)?.value;
-        let node = text_at(&binding, &["target", "name"]).to_owned();
+        let mut binding = super::body::parse(&call.body, encoding).map_err(Status::bad_request)?.value;
         let write = Write { call, resource, part: Part::Whole, is_dry_run: call.query.dry_run("CreateOptions")? };
+        crate::meta::settle_namespace(&mut binding, &call.path.namespace)?;
+        self.admit(call, resource, write.is_dry_run, &mut binding).await?;
+        let node = text_at(&binding, &["target", "name"]).to_owned();
         let now = self.clock.time().to_string();
         self.replace(&write, 5, |read| {
             let mut value = read.value.clone();
@@ -115,7 +122,8 @@ impl Server {
 }
 
 /// Where the numbers of a scale are in the object.
-struct ScalePaths {
+#[derive(Debug)]
+pub struct ScalePaths {
     replicas: Vec<String>,
     status_replicas: Vec<String>,
     /// Nothing for custom resources that do not name one.
@@ -123,7 +131,7 @@ struct ScalePaths {
 }
 
 impl ScalePaths {
-    fn of(resource: &Resource) -> Self {
+    pub fn of(resource: &Resource) -> Self {
         let split = |path: &str| path.trim_start_matches('.').split('.').map(str::to_owned).collect();
         match resource.custom.as_ref().and_then(|custom| custom.scale.as_ref()) {
             Some(scale) => Self {
@@ -139,7 +147,7 @@ impl ScalePaths {
         }
     }
 
-    fn scale_of(&self, object: &Value) -> Value {
+    pub fn scale_of(&self, object: &Value) -> Value {
         let at = |path: &[String]| path.iter().try_fold(object, |value, name| value.get(name)).cloned();
         let mut metadata = json!({});
         for name in ["name", "namespace", "uid", "resourceVersion", "creationTimestamp"] {

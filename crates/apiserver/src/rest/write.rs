@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use kueue_core::field::{Error, Path};
+use kueue_core::field::{Error, Errors, Path};
 use serde_json::{Value, json};
 
 use super::decode::Refused;
@@ -13,6 +13,8 @@ use super::delete::keeps_it;
 use super::list::typed;
 use super::reply::Reply;
 use super::service::{Call, Server};
+use super::subresource::ScalePaths;
+use crate::admission::{Attributes, Operation};
 use crate::kinds::Resource;
 use crate::kinds::rules::{Moment, Update};
 use crate::managed;
@@ -106,14 +108,23 @@ impl Server {
         }
         meta::generate_name(&mut value, &self.random);
         self.check_namespace(resource, &value)?;
-        if resource.subresource("status").is_some()
-            && !resource.rules.creates_with_status
-            && let Some(object) = value.as_object_mut()
-        {
-            object.remove("status");
-        }
+        let drops_status = resource.subresource("status").is_some() && !resource.rules.creates_with_status;
+        let status = if drops_status { take_status(&mut value) } else { None };
         if !has_managed {
             managed::track(&resource.schema, None, &mut value, &write.intent(self));
+        }
+        let named = value["metadata"]["name"].as_str().unwrap_or_default().to_owned();
+        let mut attributes = Attributes::of_write(write.call, resource, Operation::Create, write.is_dry_run);
+        attributes.name = &named;
+        if self.may_mutate(&attributes) {
+            // Whoever changes the object sees the status that the client sent, and that nobody will see again.
+            if let Some(status) = status {
+                value["status"] = status;
+            }
+            self.mutate(&attributes, Some(&mut value), None).await?;
+            if drops_status {
+                take_status(&mut value);
+            }
         }
         meta::fill(&mut value, resource, &self.random, &self.clock);
         (resource.rules.prepare_create)(&mut value, Moment { now: self.clock.time(), random: &self.random });
@@ -126,6 +137,7 @@ impl Server {
         if !errors.is_empty() {
             return Err(write.invalid(&name, &errors));
         }
+        self.approve(&attributes, Some(&value), None).await?;
         if write.is_dry_run {
             return self.pretend_create(resource, &name, value);
         }
@@ -268,7 +280,7 @@ impl Server {
         for _ in 0..tries {
             let read = self.store.get(&resource.storage, &key).ok_or_else(|| call.not_found(resource))?;
             let next = make(&read)?;
-            let value = self.next_value(write, &read, next)?;
+            let value = self.next_value(write, &read, next).await?;
             if value == read.value {
                 return Ok(read);
             }
@@ -296,12 +308,42 @@ impl Server {
     }
 
     /// Everything between what a client wants and what is stored.
-    fn next_value(&self, write: &Write<'_>, read: &Object, next: Next) -> Result<Value> {
+    async fn next_value(&self, write: &Write<'_>, read: &Object, next: Next) -> Result<Value> {
         let (call, resource) = (write.call, write.resource);
-        let Next { mut value, has_managed } = next;
+        let Next { mut value, mut has_managed } = next;
         let old = &read.value;
         meta::settle_namespace(&mut value, &call.path.namespace)?;
+        let attributes = Attributes::of_write(call, resource, Operation::Update, write.is_dry_run);
+        // Of a scale, and of what the server itself writes, only the caller knows what others may change.
+        if matches!(write.part, Part::Main | Part::Status) && self.may_mutate(&attributes) {
+            if !has_managed {
+                // Who owns what is decided by what the client wants, not by what is made of it.
+                let prepared = self.prepare_next(write, old, value.clone(), false)?;
+                value["metadata"]["managedFields"] = prepared["metadata"]["managedFields"].clone();
+                has_managed = true;
+            }
+            self.mutate(&attributes, Some(&mut value), Some(old)).await?;
+        }
         check_preconditions(write, &value, old)?;
+        let value = self.prepare_next(write, old, value, has_managed)?;
+        let errors = self.mistakes(write, &value, old);
+        if !errors.is_empty() {
+            return Err(write.invalid(&call.path.name, &errors));
+        }
+        match write.part {
+            Part::Main | Part::Status => self.approve(&attributes, Some(&value), Some(old)).await?,
+            Part::Scale => {
+                let paths = ScalePaths::of(resource);
+                self.approve(&attributes, Some(&paths.scale_of(&value)), Some(&paths.scale_of(old))).await?;
+            }
+            Part::Whole => {}
+        }
+        Ok(value)
+    }
+
+    /// Keeps what this write may not change, and gives the object its form.
+    fn prepare_next(&self, write: &Write<'_>, old: &Value, mut value: Value, has_managed: bool) -> Result<Value> {
+        let resource = write.resource;
         meta::carry_over(&mut value, old);
         match write.part {
             Part::Status => value = with_status(resource, value, old),
@@ -322,15 +364,21 @@ impl Server {
         if !has_managed && write.part != Part::Whole {
             managed::track(&resource.schema, Some(old), &mut value, &write.intent(self));
         }
+        Ok(value)
+    }
+
+    /// What is wrong with a change.
+    fn mistakes(&self, write: &Write<'_>, value: &Value, old: &Value) -> Errors {
+        let resource = write.resource;
         // A real server looks at metadata twice and tells its mistakes twice; the message shows each once.
-        let mut errors = meta::validate_update(&value, old);
+        let mut errors = meta::validate_update(value, old);
         errors.extend_from_within(..);
         if write.part != Part::Status {
-            errors.extend((resource.rules.validate)(&value));
-            errors.extend((resource.rules.validate_update)(Update { new: &value, old }));
+            errors.extend((resource.rules.validate)(value));
+            errors.extend((resource.rules.validate_update)(Update { new: value, old }));
         }
-        errors.extend(self.judge(resource, &value, Some(old)));
-        if errors.is_empty() { Ok(value) } else { Err(write.invalid(&call.path.name, &errors)) }
+        errors.extend(self.judge(resource, value, Some(old)));
+        errors
     }
 
     /// New objects live in a namespace that exists and is not ending.
@@ -362,6 +410,10 @@ impl Server {
 
 pub fn is_deleted(object: &Value) -> bool {
     object["metadata"].get("deletionTimestamp").is_some()
+}
+
+fn take_status(value: &mut Value) -> Option<Value> {
+    value.as_object_mut()?.remove("status")
 }
 
 fn keep_status(value: &mut Value, old: &Value) {
