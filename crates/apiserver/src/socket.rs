@@ -78,7 +78,7 @@ impl Socket {
 
 /// A kubeconfig for whoever has the token.
 pub fn kubeconfig(address: SocketAddr, identity: &Identity, token: &str) -> String {
-    let certificate = crate::kinds::rules::base64(identity.certificate_pem.as_bytes());
+    let certificate = crate::base64::STANDARD.encode(identity.certificate_pem.as_bytes());
     format!(
         "apiVersion: v1\nkind: Config\ncurrent-context: embedded\nclusters:\n- name: embedded\n  cluster:\n    \
          server: https://{address}\n    certificate-authority-data: {certificate}\nusers:\n- name: admin\n  user:\n    \

@@ -21,8 +21,6 @@ mod secret;
 mod service;
 mod workloads;
 
-pub use secret::base64;
-
 /// A moment in the life of an object: what is about to be written, and what stands there.
 #[derive(Debug, Clone, Copy)]
 pub struct Update<'a> {

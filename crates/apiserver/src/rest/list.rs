@@ -10,6 +10,7 @@ use super::query::ListOptions;
 use super::reply::{Reply, ReplyBody};
 use super::select::Selection;
 use super::service::{Call, Server};
+use crate::base64;
 use crate::kinds::Resource;
 use crate::status::{Result, Status};
 use crate::store::{Key, Object};
@@ -205,7 +206,7 @@ impl std::fmt::Display for Token {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let value =
             json!({"v": "meta.k8s.io/v1", "rv": self.revision, "start": [self.after.namespace, self.after.name]});
-        f.write_str(&base64url(value.to_string().as_bytes()))
+        f.write_str(&base64::URL.encode(value.to_string().as_bytes()))
     }
 }
 
@@ -213,7 +214,7 @@ impl Token {
     fn parse(text: &str) -> Result<Self> {
         let wrong =
             |why: &str| Status::bad_request(format!("invalid continue token: continue key is not valid: {why}"));
-        let bytes = from_base64url(text).map_err(|at| wrong(&format!("illegal base64 data at input byte {at}")))?;
+        let bytes = base64::URL.decode(text).map_err(|at| wrong(&format!("illegal base64 data at input byte {at}")))?;
         let value: Value = serde_json::from_slice(&bytes).map_err(|_| wrong("invalid character in the token"))?;
         let part = |index: usize| value["start"][index].as_str().unwrap_or_default();
         Ok(Self { revision: value["rv"].as_u64(), after: Key::new(part(0), part(1)) })
@@ -228,37 +229,6 @@ fn expired_page(after: &Key) -> Status {
                    objects that were created, modified, or deleted between the time the first chunk was returned and \
                    now may show up in the list.";
     Status::expired(message).with_metadata(json!({"continue": token}))
-}
-
-const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
-
-fn base64url(bytes: &[u8]) -> String {
-    let mut text = String::new();
-    for chunk in bytes.chunks(3) {
-        let byte = |index: usize| u32::from(chunk.get(index).copied().unwrap_or_default());
-        let word = byte(0) << 16 | byte(1) << 8 | byte(2);
-        for index in 0..=chunk.len() {
-            text.push(char::from(LETTERS[(word >> (18 - 6 * index) & 63) as usize]));
-        }
-    }
-    text
-}
-
-/// An error is the place of the first byte that does not belong.
-fn from_base64url(text: &str) -> std::result::Result<Vec<u8>, usize> {
-    let mut bytes = Vec::with_capacity(text.len() * 3 / 4);
-    for (number, chunk) in text.as_bytes().chunks(4).enumerate() {
-        let mut word = 0;
-        for (index, byte) in chunk.iter().enumerate() {
-            let digit = LETTERS.iter().position(|letter| letter == byte).ok_or(number * 4 + index)?;
-            word |= (digit as u32) << (18 - 6 * index);
-        }
-        if chunk.len() == 1 {
-            return Err(number * 4);
-        }
-        bytes.extend_from_slice(&word.to_be_bytes()[1..chunk.len()]);
-    }
-    Ok(bytes)
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@ use serde_json::{Map, Value};
 
 use super::config_map::{check_immutable, check_key};
 use super::{Rules, UnknownSelector, Update, immutable, set_default};
+use crate::base64;
 
 pub static RULES: Rules = Rules {
     selectable: &["type"],
@@ -22,7 +23,7 @@ fn default(object: &mut Value) {
     };
     if let Some(data) = crate::schema::object_at(object, &["data"]) {
         for (key, text) in texts {
-            data.insert(key, base64(text.as_str().unwrap_or_default().as_bytes()).into());
+            data.insert(key, base64::STANDARD.encode(text.as_str().unwrap_or_default().as_bytes()).into());
         }
     }
 }
@@ -36,21 +37,6 @@ fn validate_update(update: Update<'_>) -> Errors {
     let mut errors = immutable(update, &[&["type"]]);
     errors.extend(check_immutable(update, &["data"]));
     errors
-}
-
-/// Bytes as text, as Secrets carry them.
-pub fn base64(bytes: &[u8]) -> String {
-    const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    let mut text = String::with_capacity(bytes.len().div_ceil(3) * 4);
-    for chunk in bytes.chunks(3) {
-        let byte = |index: usize| u32::from(chunk.get(index).copied().unwrap_or_default());
-        let word = byte(0) << 16 | byte(1) << 8 | byte(2);
-        for index in 0..4 {
-            let letter = LETTERS[(word >> (18 - 6 * index) & 63) as usize];
-            text.push(if index > chunk.len() { '=' } else { char::from(letter) });
-        }
-    }
-    text
 }
 
 #[cfg(test)]
