@@ -11,6 +11,8 @@ pub mod status;
 pub mod schema;
 pub mod store;
 
+pub mod dial;
+
 pub mod crd;
 pub mod kinds;
 pub mod meta;

@@ -73,6 +73,11 @@ fn go_syntax(bytes: &[u8], error: &serde_json::Error) -> String {
     }
     let line = bytes.split(|byte| *byte == b'\n').nth(error.line().saturating_sub(1)).unwrap_or_default();
     let found = line.get(error.column().saturating_sub(1)).copied().map(char::from);
+    if error.to_string().contains("expected ident")
+        && let Some(told) = broken_literal(line, error.column().saturating_sub(1))
+    {
+        return told;
+    }
     let place = match error.to_string() {
         text if text.contains("key must be a string") => "looking for beginning of object key string",
         text if text.contains("expected `:`") => "after object key",
@@ -85,6 +90,16 @@ fn go_syntax(bytes: &[u8], error: &serde_json::Error) -> String {
         Some(char) => format!("invalid character '{char}' {place}"),
         None => "unexpected end of JSON input".to_owned(),
     }
+}
+
+/// `invalid character 'o' in literal null (expecting 'u')`.
+fn broken_literal(line: &[u8], at: usize) -> Option<String> {
+    let letters = line.get(..at)?.iter().rev().take_while(|byte| byte.is_ascii_lowercase()).count();
+    let begin = *line.get(at - letters)?;
+    let literal = ["null", "true", "false"].into_iter().find(|literal| literal.as_bytes()[0] == begin)?;
+    let expected = char::from(*literal.as_bytes().get(letters)?);
+    let found = char::from(*line.get(at)?);
+    Some(format!("invalid character '{found}' in literal {literal} (expecting '{expected}')"))
 }
 
 /// Builds a value and notes duplicate keys on the way.

@@ -18,6 +18,7 @@ use super::query::Query;
 use super::reply::{Reply, Response, refused};
 use crate::auth::{Authentication, User};
 use crate::clock::Clock;
+use crate::dial::Dialer;
 use crate::kinds::{BuiltIn, Registry, Resource};
 use crate::random::Random;
 use crate::status::{About, Result, Status};
@@ -40,6 +41,8 @@ pub struct Server {
     pub clock: Clock,
     pub random: Random,
     pub authentication: Authentication,
+    /// Calls outward.
+    pub dialer: Dialer,
     registry: RwLock<Arc<Registry>>,
 }
 
@@ -109,6 +112,7 @@ impl ApiServer {
             clock: settings.clock,
             random,
             authentication: Authentication::new(token),
+            dialer: Dialer::default(),
             registry: RwLock::new(Arc::new(registry)),
         };
         server.bootstrap();
