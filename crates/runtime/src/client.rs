@@ -1,0 +1,198 @@
+//! The API server as typed verbs, with limits on how much is asked of it at once.
+//!
+//! Connections, TLS and credentials are `kube`'s; what is asked and how answers are read is ours, so that every failure
+//! keeps its code and what the server says about trying again.
+
+mod failure;
+mod limits;
+mod patch;
+mod target;
+mod watch;
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::header::{ACCEPT, CONTENT_TYPE};
+use http::{Method, Request, Response};
+use http_body_util::BodyExt as _;
+use kube::client::Body;
+use kueue_api::meta::{ListMeta, Object};
+use serde::Deserialize;
+use serde_json::json;
+use serde_json::value::RawValue;
+
+use crate::key::Key;
+use target::{Query, collection, object};
+
+pub use failure::Failure;
+pub use limits::{Limits, Rate};
+pub use patch::Patch;
+pub use watch::{Watch, WatchEvent};
+
+/// How long an answer may take before it counts as lost.
+const ANSWER_WITHIN: Duration = Duration::from_secs(60);
+
+/// Speaks to one API server. Copies share their limits.
+#[derive(Clone)]
+pub struct Client {
+    inner: kube::Client,
+    limits: Limits,
+}
+
+impl std::fmt::Debug for Client {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Client").field("limits", &self.limits).finish_non_exhaustive()
+    }
+}
+
+/// Which part of a list is asked for.
+#[derive(Clone, Debug, Default)]
+pub struct Page {
+    /// At most so many objects; all when missing.
+    pub limit: Option<u32>,
+    /// Where the previous page ended.
+    pub resume: String,
+    /// `0` takes what the server has at hand, empty the newest.
+    pub version: &'static str,
+}
+
+/// Part of a list. Objects are not read yet: one that cannot be must not spoil the others.
+#[derive(Debug, Deserialize)]
+pub struct Listed {
+    pub metadata: ListMeta,
+    #[serde(default)]
+    pub items: Option<Vec<Box<RawValue>>>,
+}
+
+/// What happens to the objects that a deleted one owns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Dependents {
+    Background,
+    Foreground,
+}
+
+impl Client {
+    pub fn new(inner: kube::Client, limits: Limits) -> Self {
+        Self { inner, limits }
+    }
+
+    pub async fn get<T: Object>(&self, key: &Key) -> Result<T, Failure> {
+        self.read(Method::GET, object::<T>(key, ""), None, Vec::new()).await
+    }
+
+    pub async fn list<T: Object>(&self, page: &Page) -> Result<Listed, Failure> {
+        let mut query = Query::default();
+        if let Some(limit) = page.limit {
+            query.push("limit", &limit.to_string());
+        }
+        query.push("continue", &page.resume);
+        query.push("resourceVersion", page.version);
+        self.read(Method::GET, query.after(collection::<T>("")), None, Vec::new()).await
+    }
+
+    /// What happens to all objects of a kind after that version, for so long.
+    pub async fn watch<T: Object>(&self, version: &str, lasting: Duration) -> Result<Watch<T>, Failure> {
+        let mut query = Query::default();
+        query.push("watch", "1");
+        query.push("allowWatchBookmarks", "true");
+        query.push("resourceVersion", version);
+        query.push("timeoutSeconds", &lasting.as_secs().to_string());
+        let target = query.after(collection::<T>(""));
+        let answer = within(ANSWER_WITHIN, self.send(Method::GET, target, None, Vec::new())).await?;
+        Ok(Watch::new(answer.into_body(), lasting))
+    }
+
+    pub async fn create<T: Object>(&self, object: &T) -> Result<T, Failure> {
+        let body = encode(object)?;
+        let target = collection::<T>(&object.metadata().namespace);
+        self.read(Method::POST, target, Some("application/json"), body).await
+    }
+
+    pub async fn patch<T: Object>(&self, key: &Key, patch: &Patch) -> Result<T, Failure> {
+        let target = patch.query().after(object::<T>(key, patch.subresource()));
+        self.read(Method::PATCH, target, Some(patch.content_type()), encode(patch.body())?).await
+    }
+
+    /// Deletes the object with that identity; another one of the same name is left alone.
+    pub async fn delete<T: Object>(&self, key: &Key, uid: &str, dependents: Dependents) -> Result<(), Failure> {
+        let policy = match dependents {
+            Dependents::Background => "Background",
+            Dependents::Foreground => "Foreground",
+        };
+        let mut options = json!({"apiVersion": "v1", "kind": "DeleteOptions", "propagationPolicy": policy});
+        if !uid.is_empty() {
+            options["preconditions"] = json!({"uid": uid});
+        }
+        let body = encode(&options)?;
+        let _: Box<RawValue> = self.read(Method::DELETE, object::<T>(key, ""), Some("application/json"), body).await?;
+        Ok(())
+    }
+
+    /// Asks, waits for the whole answer and reads it.
+    async fn read<R: for<'de> Deserialize<'de>>(
+        &self,
+        method: Method,
+        target: String,
+        content_type: Option<&'static str>,
+        body: Vec<u8>,
+    ) -> Result<R, Failure> {
+        let _permit = self.limits.permit().await;
+        let answer = within(ANSWER_WITHIN, async {
+            let answer = self.send(method, target, content_type, body).await?;
+            collect(answer).await
+        });
+        let bytes = answer.await?;
+        serde_json::from_slice(&bytes).map_err(|error| Failure::Unreadable(error.to_string()))
+    }
+
+    async fn send(
+        &self,
+        method: Method,
+        target: String,
+        content_type: Option<&'static str>,
+        body: Vec<u8>,
+    ) -> Result<Response<Body>, Failure> {
+        let mut request = Request::builder().method(method).uri(target).header(ACCEPT, "application/json");
+        if let Some(content_type) = content_type {
+            request = request.header(CONTENT_TYPE, content_type);
+        }
+        let request =
+            request.body(Body::from(body)).map_err(|error| Failure::Unreadable(format!("the request: {error}")))?;
+        let answer = self.inner.send(request).await.map_err(|error| Failure::Unreachable(reasons(&error)))?;
+        match answer.status().is_success() {
+            true => Ok(answer),
+            false => {
+                let (parts, body) = answer.into_parts();
+                let bytes = collect(Response::from_parts(parts.clone(), body)).await.unwrap_or_default();
+                Err(Failure::from_answer(&parts, &bytes))
+            }
+        }
+    }
+}
+
+/// An error with everything behind it: the outermost one seldom says what happened.
+fn reasons(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut next = error.source();
+    while let Some(source) = next {
+        let more = source.to_string();
+        if !text.contains(&more) {
+            text = format!("{text}: {more}");
+        }
+        next = source.source();
+    }
+    text
+}
+
+async fn collect(answer: Response<Body>) -> Result<Bytes, Failure> {
+    let body = answer.into_body().collect().await.map_err(|error| Failure::Unreachable(reasons(&error)))?;
+    Ok(body.to_bytes())
+}
+
+async fn within<T>(limit: Duration, answer: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
+    tokio::time::timeout(limit, answer).await.unwrap_or(Err(Failure::TimedOut(limit)))
+}
+
+fn encode<T: serde::Serialize + ?Sized>(value: &T) -> Result<Vec<u8>, Failure> {
+    serde_json::to_vec(value).map_err(|error| Failure::Unreadable(format!("the request: {error}")))
+}

@@ -1,0 +1,245 @@
+//! Tells users what happened, as events of the API group `events.k8s.io`.
+//!
+//! Nobody waits for an event: when more are said than the server takes, the newest are dropped and counted. The same
+//! event about the same object becomes one object whose series counts.
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use kueue_api::meta::{Object, ObjectMeta};
+use kueue_core::time::MicroTime;
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+use tokio::sync::mpsc;
+use tokio::task::JoinSet;
+use tokio::time::Instant;
+use tracing::debug;
+
+use crate::client::{Client, Patch};
+use crate::clock::Clock;
+use crate::key::Key;
+
+/// The longest text of an event, in bytes.
+pub const NOTE_BYTES_MAX: usize = 1024;
+const CUT: &str = " ...";
+/// How many events may wait to be written.
+const BACKLOG: usize = 2000;
+const AT_ONCE: usize = 8;
+/// How often the counts of series are written.
+const COUNT_EVERY: Duration = Duration::from_secs(30);
+/// An event that was not repeated for so long begins anew.
+const SERIES_ENDS_AFTER: Duration = Duration::from_secs(360);
+
+/// The object that an event is about.
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Regarding {
+    pub api_version: String,
+    pub kind: String,
+    pub name: String,
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub namespace: String,
+    pub uid: String,
+}
+
+impl Regarding {
+    pub fn of<T: Object>(object: &T) -> Self {
+        let meta = object.metadata();
+        Self {
+            api_version: T::api_version(),
+            kind: T::KIND.to_owned(),
+            name: meta.name.clone(),
+            namespace: meta.namespace.clone(),
+            uid: meta.uid.clone(),
+        }
+    }
+}
+
+/// Something to be told.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct Event {
+    pub regarding: Regarding,
+    pub is_warning: bool,
+    /// In one word.
+    pub reason: String,
+    /// In a sentence.
+    pub note: String,
+}
+
+/// The wire form, as far as it is written.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct EventObject {
+    #[serde(default)]
+    api_version: String,
+    #[serde(default)]
+    kind: String,
+    metadata: ObjectMeta,
+    event_time: MicroTime,
+    reporting_controller: String,
+    reporting_instance: String,
+    action: String,
+    reason: String,
+    #[serde(default)]
+    regarding: Option<Regarding>,
+    #[serde(default)]
+    note: String,
+    r#type: String,
+}
+
+impl Object for EventObject {
+    const GROUP: &'static str = "events.k8s.io";
+    const VERSION: &'static str = "v1";
+    const KIND: &'static str = "Event";
+    const PLURAL: &'static str = "events";
+    const NAMESPACED: bool = true;
+
+    fn metadata(&self) -> &ObjectMeta {
+        &self.metadata
+    }
+
+    fn metadata_mut(&mut self) -> &mut ObjectMeta {
+        &mut self.metadata
+    }
+}
+
+/// Takes events in the name of one controller. Copies share the line.
+#[derive(Clone, Debug)]
+pub struct Recorder {
+    line: mpsc::Sender<(Event, &'static str)>,
+    controller: &'static str,
+    dropped: Arc<AtomicU64>,
+}
+
+impl Recorder {
+    /// A recorder, and what writes its events while it runs.
+    pub fn new(client: Client, clock: Clock, instance: String) -> (Self, impl Future<Output = ()> + Send) {
+        let (line, events) = mpsc::channel(BACKLOG);
+        let recorder = Self { line, controller: "", dropped: Arc::default() };
+        let writer = Writer { client, clock, instance, series: HashMap::new(), written: 0 };
+        (recorder, writer.run(events))
+    }
+
+    /// The same line for another controller.
+    pub fn named(&self, controller: &'static str) -> Self {
+        Self { controller, ..self.clone() }
+    }
+
+    pub fn record(&self, mut event: Event) {
+        event.note = shorten(event.note);
+        if self.line.try_send((event, self.controller)).is_err() {
+            self.dropped.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    /// How many events there was no room for.
+    pub fn dropped(&self) -> u64 {
+        self.dropped.load(Ordering::Relaxed)
+    }
+}
+
+/// Cuts a text to the length that the server takes, between characters.
+pub fn shorten(mut text: String) -> String {
+    if text.len() > NOTE_BYTES_MAX {
+        let end = text.floor_char_boundary(NOTE_BYTES_MAX - CUT.len());
+        text.truncate(end);
+        text.push_str(CUT);
+    }
+    text
+}
+
+/// One event that was written and may come again.
+#[derive(Debug)]
+struct Series {
+    key: Key,
+    count: u32,
+    counted: u32,
+    last: Instant,
+    last_time: MicroTime,
+}
+
+struct Writer {
+    client: Client,
+    clock: Clock,
+    instance: String,
+    series: HashMap<(Event, &'static str), Series>,
+    written: u64,
+}
+
+impl Writer {
+    async fn run(mut self, mut events: mpsc::Receiver<(Event, &'static str)>) {
+        let mut requests = JoinSet::new();
+        let mut tick = tokio::time::interval_at(Instant::now() + COUNT_EVERY, COUNT_EVERY);
+        loop {
+            tokio::select! {
+                biased;
+                Some(_) = requests.join_next(), if !requests.is_empty() => {}
+                event = events.recv(), if requests.len() < AT_ONCE => match event {
+                    Some((event, controller)) => self.take(event, controller, &mut requests),
+                    None => return,
+                },
+                _ = tick.tick() => self.count(&mut requests),
+            }
+        }
+    }
+
+    fn take(&mut self, event: Event, controller: &'static str, requests: &mut JoinSet<()>) {
+        let (last, last_time) = (Instant::now(), self.clock.micro_time());
+        if let Some(series) = self.series.get_mut(&(event.clone(), controller)) {
+            series.count += 1;
+            (series.last, series.last_time) = (last, last_time);
+            return;
+        }
+        let object = self.object(&event, controller, last_time);
+        let series = Series { key: Key::of(&object), count: 1, counted: 1, last, last_time };
+        self.series.insert((event, controller), series);
+        let client = self.client.clone();
+        requests.spawn(async move {
+            if let Err(failure) = client.create(&object).await {
+                debug!(reason = object.reason, error = %failure, "an event was not written");
+            }
+        });
+    }
+
+    fn object(&mut self, event: &Event, controller: &str, event_time: MicroTime) -> EventObject {
+        self.written += 1;
+        let regarding = &event.regarding;
+        // Events about objects without a namespace live in `default`.
+        let namespace = if regarding.namespace.is_empty() { "default" } else { &regarding.namespace };
+        let stamp = self.clock.now().as_nanosecond();
+        let name = format!("{}.{stamp:x}{:x}", regarding.name, self.written % 16);
+        EventObject {
+            api_version: EventObject::api_version(),
+            kind: EventObject::KIND.to_owned(),
+            metadata: ObjectMeta { name, namespace: namespace.to_owned(), ..ObjectMeta::default() },
+            event_time,
+            reporting_controller: controller.to_owned(),
+            reporting_instance: self.instance.clone(),
+            action: event.reason.clone(),
+            reason: event.reason.clone(),
+            regarding: Some(regarding.clone()),
+            note: event.note.clone(),
+            r#type: if event.is_warning { "Warning" } else { "Normal" }.to_owned(),
+        }
+    }
+
+    /// Writes the counts that moved, and forgets what was not repeated for long.
+    fn count(&mut self, requests: &mut JoinSet<()>) {
+        for series in self.series.values_mut().filter(|series| series.count > series.counted) {
+            series.counted = series.count;
+            let body = json!({"series": {"count": series.count, "lastObservedTime": series.last_time}});
+            let (client, key) = (self.client.clone(), series.key.clone());
+            requests.spawn(async move {
+                if let Err(failure) = client.patch::<EventObject>(&key, &Patch::merge(body, "kueue")).await {
+                    debug!(event = %key, error = %failure, "an event was not counted");
+                }
+            });
+        }
+        self.series.retain(|_, series| series.last.elapsed() < SERIES_ENDS_AFTER);
+    }
+}

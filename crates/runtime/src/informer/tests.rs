@@ -1,0 +1,298 @@
+use std::collections::BTreeMap;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use bytes::Bytes;
+use http::{Request, Response};
+use http_body_util::combinators::UnsyncBoxBody;
+use http_body_util::{BodyExt as _, Full};
+use kube::client::Body;
+use kueue_api::meta::ObjectMeta;
+use kueue_apiserver::{ApiServer, Settings};
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+
+use super::*;
+use crate::client::{Dependents, Limits, Patch};
+
+#[derive(Serialize, Deserialize, Default, Debug)]
+struct ConfigMap {
+    metadata: ObjectMeta,
+    #[serde(default)]
+    data: BTreeMap<String, String>,
+}
+
+impl Object for ConfigMap {
+    const GROUP: &'static str = "";
+    const VERSION: &'static str = "v1";
+    const KIND: &'static str = "ConfigMap";
+    const PLURAL: &'static str = "configmaps";
+    const NAMESPACED: bool = true;
+
+    fn metadata(&self) -> &ObjectMeta {
+        &self.metadata
+    }
+
+    fn metadata_mut(&mut self) -> &mut ObjectMeta {
+        &mut self.metadata
+    }
+}
+
+type Answer = Response<UnsyncBoxBody<Bytes, Box<dyn std::error::Error + Send + Sync>>>;
+
+fn text(code: u16, text: impl Into<Bytes>) -> Answer {
+    let body = Full::from(text.into()).map_err(Into::into).boxed_unsync();
+    Response::builder().status(code).body(body).unwrap()
+}
+
+/// What goes wrong with a watch.
+enum Fault {
+    Refuse(u16, &'static str),
+    /// The first lines come, then the connection is gone.
+    BreakAfter(usize),
+    /// The stream says that the version is forgotten.
+    Forget,
+}
+
+/// An embedded server behind a connection that fails as it is told.
+#[derive(Clone)]
+struct Bed {
+    server: ApiServer,
+    lists: Arc<AtomicUsize>,
+    watches: Arc<AtomicUsize>,
+    faults: Arc<Mutex<Vec<Fault>>>,
+    /// Nobody answers.
+    is_down: Arc<Mutex<bool>>,
+}
+
+impl Bed {
+    fn new() -> Self {
+        let clock = kueue_apiserver::clock::Clock::starting_at("2026-01-01T00:00:00Z".parse().unwrap());
+        let server = ApiServer::start(Settings { clock, seed: [1; 32], admin_token: None });
+        let (lists, watches, faults) = (Arc::default(), Arc::default(), Arc::default());
+        Self { server, lists, watches, faults, is_down: Arc::default() }
+    }
+
+    fn client(&self) -> Client {
+        let bed = self.clone();
+        let service = tower::service_fn(move |request| {
+            let bed = bed.clone();
+            async move { bed.answer(request).await }
+        });
+        Client::new(kube::Client::new(service, "default"), Limits::new(8, None))
+    }
+
+    async fn answer(&self, mut request: Request<Body>) -> Result<Answer, std::io::Error> {
+        if *self.is_down.lock().unwrap() {
+            return Err(std::io::Error::other("connection refused"));
+        }
+        let token = format!("Bearer {}", self.server.admin_token());
+        request.headers_mut().insert("authorization", token.parse().unwrap());
+        let is_read = request.method() == http::Method::GET && request.uri().path().ends_with("configmaps");
+        let is_watch = is_read && request.uri().query().unwrap_or_default().contains("watch=1");
+        if is_read && !is_watch {
+            self.lists.fetch_add(1, Ordering::Relaxed);
+        }
+        let fault = if is_watch {
+            self.watches.fetch_add(1, Ordering::Relaxed);
+            let mut faults = self.faults.lock().unwrap();
+            (!faults.is_empty()).then(|| faults.remove(0))
+        } else {
+            None
+        };
+        match fault {
+            Some(Fault::Refuse(code, retry_after)) => {
+                let mut refusal = text(code, json!({"code": code, "message": "no"}).to_string());
+                refusal.headers_mut().insert("retry-after", retry_after.parse().unwrap());
+                Ok(refusal)
+            }
+            Some(Fault::Forget) => {
+                let event = json!({"type": "ERROR", "object": {"kind": "Status", "code": 410, "reason": "Expired"}});
+                Ok(text(200, format!("{event}\n")))
+            }
+            fault => {
+                let answer = self.server.handle(request).await;
+                let Some(Fault::BreakAfter(lines)) = fault else {
+                    return Ok(answer.map(|body| body.map_err(Into::into).boxed_unsync()));
+                };
+                let mut body = answer.into_body();
+                let mut kept = Vec::new();
+                for _ in 0..lines {
+                    kept.extend(body.frame().await.unwrap().unwrap().into_data().unwrap());
+                }
+                // Half a line more, as connections break.
+                kept.extend(br#"{"type":"MODI"#);
+                Ok(text(200, kept))
+            }
+        }
+    }
+}
+
+/// A bed, an informer on it and the notes of one who listens: `+name`, `~name old>new`, `-name`.
+struct Story {
+    bed: Bed,
+    client: Client,
+    notes: Arc<Mutex<Vec<String>>>,
+    store: Arc<Store<String>>,
+    running: Option<tokio::task::JoinHandle<()>>,
+}
+
+impl Story {
+    fn new() -> Self {
+        let bed = Bed::new();
+        Self { client: bed.client(), bed, notes: Arc::default(), store: Arc::default(), running: None }
+    }
+
+    async fn watch(&mut self) {
+        let mut informer = Informer::<ConfigMap, String>::new(|map| map.data.get("v").cloned().unwrap_or_default());
+        let notes = Arc::clone(&self.notes);
+        informer.listen(move |delta| {
+            let note = match (&delta.old, &delta.new) {
+                (None, Some(_)) => format!("+{}", delta.key.name),
+                (Some(old), Some(new)) => format!("~{} {}>{}", delta.key.name, old.object, new.object),
+                (_, None) => format!("-{}", delta.key.name),
+            };
+            notes.lock().unwrap().push(note);
+        });
+        self.store = informer.store();
+        let mut synced = informer.synced();
+        self.running = Some(tokio::spawn(informer.run(self.client.clone())));
+        let _ = tokio::time::timeout(Duration::from_secs(600), synced.wait_for(|synced| *synced)).await;
+        settle().await;
+    }
+
+    async fn create(&self, name: &str, value: &str) {
+        let metadata = ObjectMeta { name: name.to_owned(), namespace: "default".to_owned(), ..ObjectMeta::default() };
+        let data = BTreeMap::from([("v".to_owned(), value.to_owned())]);
+        self.client.create(&ConfigMap { metadata, data }).await.unwrap();
+    }
+
+    async fn change(&self, name: &str, value: &str) {
+        let patch = Patch::merge(json!({"data": {"v": value}}), "test");
+        self.client.patch::<ConfigMap>(&Key::new("default", name), &patch).await.unwrap();
+    }
+
+    async fn delete(&self, name: &str) {
+        self.client.delete::<ConfigMap>(&Key::new("default", name), "", Dependents::Background).await.unwrap();
+    }
+
+    async fn notes(&self) -> String {
+        settle().await;
+        std::mem::take(&mut *self.notes.lock().unwrap()).join(", ")
+    }
+
+    fn counts(&self) -> (usize, usize) {
+        (self.bed.lists.load(Ordering::Relaxed), self.bed.watches.load(Ordering::Relaxed))
+    }
+}
+
+/// Long enough for everything that does not wait.
+async fn settle() {
+    tokio::time::sleep(Duration::from_millis(10)).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn listeners_see_old_and_new() {
+    let mut story = Story::new();
+    story.create("a", "1").await;
+    story.watch().await;
+    story.create("b", "1").await;
+    story.change("a", "2").await;
+    story.delete("b").await;
+    assert_eq!(story.notes().await, "+a, +b, ~a 1>2, -b");
+    assert_eq!(story.store.get(&Key::new("default", "a")).map(|stored| stored.object.to_string()), Some("2".into()));
+    assert_eq!(story.counts(), (1, 1));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_broken_watch_goes_on_where_it_was_without_a_list() {
+    let mut story = Story::new();
+    story.create("a", "1").await;
+    story.bed.faults.lock().unwrap().push(Fault::BreakAfter(1));
+    story.watch().await;
+    story.change("a", "2").await;
+    story.change("a", "3").await;
+    tokio::time::sleep(Duration::from_secs(5)).await;
+    assert_eq!(story.notes().await, "+a, ~a 1>2, ~a 2>3");
+    assert_eq!(story.counts(), (1, 2));
+}
+
+#[tokio::test(start_paused = true)]
+async fn watches_that_end_in_time_are_renewed_for_hours_without_a_list() {
+    let mut story = Story::new();
+    story.watch().await;
+    tokio::time::sleep(Duration::from_secs(3 * 3600)).await;
+    story.create("late", "1").await;
+    assert_eq!(story.notes().await, "+late");
+    assert_eq!(story.counts(), (1, 37));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_forgotten_version_costs_one_list_and_tells_what_was_missed() {
+    let mut story = Story::new();
+    for name in ["changed", "gone", "replaced", "same"] {
+        story.create(name, "1").await;
+    }
+    // The watch fails, and while nobody watches things happen; then the version is forgotten.
+    story.bed.faults.lock().unwrap().extend([Fault::Refuse(500, "1"), Fault::Forget]);
+    story.watch().await;
+    assert_eq!(story.notes().await, "+changed, +gone, +replaced, +same");
+    story.change("changed", "2").await;
+    story.delete("gone").await;
+    story.delete("replaced").await;
+    story.create("replaced", "9").await;
+    story.create("new", "1").await;
+    tokio::time::sleep(Duration::from_secs(10)).await;
+    assert_eq!(story.notes().await, "-gone, ~changed 1>2, +new, -replaced, +replaced");
+    assert_eq!(story.counts(), (2, 3));
+}
+
+#[tokio::test(start_paused = true)]
+async fn refusals_are_waited_out_as_the_server_asks() {
+    let mut story = Story::new();
+    story.bed.faults.lock().unwrap().extend([
+        Fault::Refuse(429, "45"),
+        Fault::Refuse(500, "0"),
+        Fault::Refuse(504, "0"),
+    ]);
+    let begin = tokio::time::Instant::now();
+    story.watch().await;
+    story.create("a", "1").await;
+    while story.notes.lock().unwrap().is_empty() {
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+    assert_eq!(story.counts(), (1, 4), "an error of a watch needs no list");
+    assert!((45..60).contains(&begin.elapsed().as_secs()), "{:?}", begin.elapsed());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_that_is_down_at_the_start_or_later_is_waited_for() {
+    let mut story = Story::new();
+    *story.bed.is_down.lock().unwrap() = true;
+    let bed = story.bed.clone();
+    tokio::spawn(async move {
+        tokio::time::sleep(Duration::from_secs(120)).await;
+        *bed.is_down.lock().unwrap() = false;
+    });
+    story.watch().await;
+    story.create("a", "1").await;
+    assert_eq!(story.notes().await, "+a");
+    *story.bed.is_down.lock().unwrap() = true;
+    tokio::time::sleep(Duration::from_secs(400)).await;
+    *story.bed.is_down.lock().unwrap() = false;
+    story.change("a", "2").await;
+    tokio::time::sleep(Duration::from_secs(40)).await;
+    assert_eq!(story.notes().await, "~a 1>2");
+    assert_eq!(story.counts().0, 1, "one list in all");
+}
+
+#[tokio::test(start_paused = true)]
+async fn many_objects_come_in_pages() {
+    let mut story = Story::new();
+    for number in 0..1201 {
+        story.create(&format!("n{number}"), "1").await;
+    }
+    story.watch().await;
+    assert_eq!(story.store.keys().len(), 1201);
+    assert_eq!(story.counts(), (3, 1));
+}

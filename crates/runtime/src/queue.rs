@@ -1,0 +1,207 @@
+//! Keys that somebody has to look at.
+//!
+//! A key waits at most once however often it is added, is never handed out twice at a time, and comes back later, and
+//! ever later, when looking at it failed. Of keys with the same priority the one that waits longest is next, so that one
+//! that is added all the time does not keep others from their turn.
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::hash::Hash;
+use std::sync::{Mutex, MutexGuard};
+use std::time::Duration;
+
+use tokio::sync::Notify;
+use tokio::time::Instant;
+
+/// The wait after the first failure; it doubles with every further one.
+const FIRST_RETRY: Duration = Duration::from_millis(5);
+const LAST_RETRY: Duration = Duration::from_secs(1000);
+
+/// Who goes first; the usual priority is zero.
+pub type Priority = i8;
+
+/// A queue of keys.
+#[derive(Debug)]
+pub struct WorkQueue<K> {
+    state: Mutex<State<K>>,
+    changed: Notify,
+}
+
+#[derive(Debug)]
+struct State<K> {
+    /// Who waits and where: the priority, higher first, then the order of arrival.
+    waiting: HashMap<K, (i16, u64)>,
+    line: BTreeMap<(i16, u64), K>,
+    /// Who is being looked at, and the priority with which it was added meanwhile.
+    handed_out: HashMap<K, Option<Priority>>,
+    delayed: BTreeSet<(Instant, u64)>,
+    /// When a delayed key is due; each has one place in `delayed`.
+    due: HashMap<K, (Instant, u64)>,
+    delayed_keys: HashMap<u64, (K, Priority)>,
+    failures: HashMap<K, u32>,
+    arrivals: u64,
+}
+
+impl<K: Clone + Eq + Hash> Default for WorkQueue<K> {
+    fn default() -> Self {
+        let state = State {
+            waiting: HashMap::new(),
+            line: BTreeMap::new(),
+            handed_out: HashMap::new(),
+            delayed: BTreeSet::new(),
+            due: HashMap::new(),
+            delayed_keys: HashMap::new(),
+            failures: HashMap::new(),
+            arrivals: 0,
+        };
+        Self { state: Mutex::new(state), changed: Notify::new() }
+    }
+}
+
+impl<K: Clone + Eq + Hash> WorkQueue<K> {
+    /// Asks for a look at the key.
+    pub fn add(&self, key: K) {
+        self.add_with(key, 0);
+    }
+
+    /// The same, before those of lower priority. A key that waits already keeps the higher of both.
+    pub fn add_with(&self, key: K, priority: Priority) {
+        self.state().add(key, priority);
+        self.changed.notify_one();
+    }
+
+    /// Asks for a look in some time. Of several times the first counts.
+    pub fn add_after(&self, key: K, wait: Duration) {
+        if wait.is_zero() {
+            return self.add(key);
+        }
+        self.state().add_at(key, 0, Instant::now() + wait);
+        self.changed.notify_one();
+    }
+
+    /// Asks for another look after one that failed, at the earliest after `at_least`.
+    pub fn retry(&self, key: K, at_least: Duration) {
+        let mut state = self.state();
+        let failures = state.failures.entry(key.clone()).or_default();
+        let wait = FIRST_RETRY.saturating_mul(1_u32.checked_shl(*failures).unwrap_or(u32::MAX)).min(LAST_RETRY);
+        *failures += 1;
+        state.add_at(key, 0, Instant::now() + wait.max(at_least));
+        drop(state);
+        self.changed.notify_one();
+    }
+
+    /// Looking at the key worked: the next failure is the first one again.
+    pub fn forget(&self, key: &K) {
+        self.state().failures.remove(key);
+    }
+
+    /// How often in a row looking at the key failed.
+    pub fn failures(&self, key: &K) -> u32 {
+        self.state().failures.get(key).copied().unwrap_or(0)
+    }
+
+    /// How many keys wait for their turn.
+    pub fn len(&self) -> usize {
+        self.state().waiting.len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The next key, when there is one. [`done`](Self::done) must follow.
+    pub async fn next(&self) -> K {
+        loop {
+            let changed = self.changed.notified();
+            let due = {
+                let mut state = self.state();
+                state.release(Instant::now());
+                if let Some((_, key)) = state.line.pop_first() {
+                    state.waiting.remove(&key);
+                    state.handed_out.insert(key.clone(), None);
+                    if !state.line.is_empty() {
+                        // One notification may stand for several keys.
+                        self.changed.notify_one();
+                    }
+                    return key;
+                }
+                state.delayed.first().map(|(at, _)| *at)
+            };
+            match due {
+                None => changed.await,
+                Some(at) => {
+                    tokio::select! {
+                        biased;
+                        () = changed => {}
+                        () = tokio::time::sleep_until(at) => {}
+                    }
+                }
+            }
+        }
+    }
+
+    /// The look is over. The key waits again if it was added meanwhile.
+    pub fn done(&self, key: &K) {
+        let mut state = self.state();
+        if let Some(Some(priority)) = state.handed_out.remove(key) {
+            state.add(key.clone(), priority);
+            drop(state);
+            self.changed.notify_one();
+        }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State<K>> {
+        self.state.lock().expect("no one panics while holding the queue")
+    }
+}
+
+impl<K: Clone + Eq + Hash> State<K> {
+    fn add(&mut self, key: K, priority: Priority) {
+        if let Some(again) = self.handed_out.get_mut(&key) {
+            *again = Some(again.map_or(priority, |known| known.max(priority)));
+            return;
+        }
+        let rank = -i16::from(priority);
+        if let Some(place) = self.waiting.get(&key).copied() {
+            if place.0 <= rank {
+                return;
+            }
+            self.line.remove(&place);
+        }
+        let place = (rank, self.arrival());
+        self.waiting.insert(key.clone(), place);
+        self.line.insert(place, key);
+    }
+
+    fn add_at(&mut self, key: K, priority: Priority, at: Instant) {
+        if let Some(known) = self.due.get(&key).copied() {
+            if known.0 <= at {
+                return;
+            }
+            self.delayed.remove(&known);
+            self.delayed_keys.remove(&known.1);
+        }
+        let place = (at, self.arrival());
+        self.delayed.insert(place);
+        self.delayed_keys.insert(place.1, (key.clone(), priority));
+        self.due.insert(key, place);
+    }
+
+    /// Lets in those whose time has come.
+    fn release(&mut self, now: Instant) {
+        while let Some(place) = self.delayed.first().copied().filter(|(at, _)| *at <= now) {
+            self.delayed.remove(&place);
+            if let Some((key, priority)) = self.delayed_keys.remove(&place.1) {
+                self.due.remove(&key);
+                self.add(key, priority);
+            }
+        }
+    }
+
+    fn arrival(&mut self) -> u64 {
+        self.arrivals += 1;
+        self.arrivals
+    }
+}

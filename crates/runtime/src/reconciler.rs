@@ -1,0 +1,103 @@
+//! Whoever looks at keys, one look per key at a time, several keys at once.
+
+#[cfg(test)]
+mod tests;
+
+use std::future::Future;
+use std::hash::Hash;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::task::JoinSet;
+use tracing::{debug, warn};
+
+use crate::client::Failure;
+use crate::queue::WorkQueue;
+
+/// How a look ended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Next {
+    /// Nothing is left to do until something changes.
+    Done,
+    /// Look again then, whether or not something changes.
+    After(Duration),
+}
+
+/// Makes the world as it should be, one key at a time.
+pub trait Reconciler<K>: Send + Sync + 'static {
+    /// Its name in logs.
+    fn name(&self) -> &'static str;
+
+    /// Reads what is so, and does what is missing. Called again, later and later, after a failure.
+    fn reconcile(&self, key: &K) -> impl Future<Output = Result<Next, Failure>> + Send;
+}
+
+/// Runs until it is dropped, with at most so many looks at once. A panic is a failure of that key alone.
+pub async fn run<K, R>(queue: Arc<WorkQueue<K>>, reconciler: Arc<R>, at_once: usize)
+where
+    K: Clone + Eq + Hash + std::fmt::Display + Send + Sync + 'static,
+    R: Reconciler<K>,
+{
+    let mut looks = JoinSet::new();
+    loop {
+        while looks.len() >= at_once.max(1) {
+            looks.join_next().await;
+        }
+        let key = queue.next().await;
+        // What ended meanwhile is swept up here; its outcome was handled inside.
+        while looks.try_join_next().is_some() {}
+        let (queue, reconciler) = (Arc::clone(&queue), Arc::clone(&reconciler));
+        looks.spawn(async move {
+            let look = {
+                let (reconciler, key) = (Arc::clone(&reconciler), key.clone());
+                // In a task of its own, so that a panic ends this look and nothing else.
+                AbortOnDrop(tokio::spawn(async move { reconciler.reconcile(&key).await }))
+            };
+            finish(&queue, &key, reconciler.name(), look.await);
+        });
+    }
+}
+
+fn finish<K>(queue: &WorkQueue<K>, key: &K, name: &str, outcome: Result<Result<Next, Failure>, tokio::task::JoinError>)
+where
+    K: Clone + Eq + Hash + std::fmt::Display,
+{
+    match outcome {
+        Ok(Ok(next)) => {
+            queue.forget(key);
+            if let Next::After(wait) = next {
+                queue.add_after(key.clone(), wait);
+            }
+        }
+        Ok(Err(failure)) => {
+            let is_usual = failure.is_conflict() || failure.is_not_found() && queue.failures(key) == 0;
+            match is_usual {
+                true => debug!(controller = name, %key, error = %failure, "somebody was faster"),
+                false => warn!(controller = name, %key, error = %failure, "cannot reconcile"),
+            }
+            queue.retry(key.clone(), failure.retry_after().unwrap_or_default());
+        }
+        Err(panic) => {
+            warn!(controller = name, %key, error = %panic, "reconciling ended in a panic");
+            queue.retry(key.clone(), Duration::ZERO);
+        }
+    }
+    queue.done(key);
+}
+
+/// A task that ends with whoever waits for it.
+struct AbortOnDrop<T>(tokio::task::JoinHandle<T>);
+
+impl<T> Future for AbortOnDrop<T> {
+    type Output = Result<T, tokio::task::JoinError>;
+
+    fn poll(mut self: std::pin::Pin<&mut Self>, cx: &mut std::task::Context<'_>) -> std::task::Poll<Self::Output> {
+        std::pin::Pin::new(&mut self.0).poll(cx)
+    }
+}
+
+impl<T> Drop for AbortOnDrop<T> {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
