@@ -125,6 +125,19 @@ struct SubLine {
     type_name: Option<String>,
 }
 
+/// A kind and the type behind it.
+#[derive(Debug)]
+pub struct NamedType {
+    pub group: String,
+    pub version: String,
+    pub kind: String,
+    pub type_name: String,
+}
+
+fn lines() -> Vec<Line> {
+    serde_json::from_str(include_str!("../data/resources.json")).expect("the committed resources are as written")
+}
+
 impl BuiltIn {
     /// The types behind the built-in kinds.
     pub fn types() -> Types {
@@ -136,11 +149,24 @@ impl BuiltIn {
         serde_json::from_str(include_str!("../data/types.json")).expect("the committed types are JSON")
     }
 
+    /// Every kind that a resource or subresource is written or read as.
+    pub fn kinds() -> Vec<NamedType> {
+        let mut kinds = Vec::new();
+        let mut add = |group, version, kind, type_name: Option<String>| {
+            kinds.extend(type_name.map(|type_name| NamedType { group, version, kind, type_name }));
+        };
+        for line in lines() {
+            for sub in line.subresources {
+                add(sub.group, sub.version, sub.kind, sub.type_name);
+            }
+            add(line.group, line.version, line.kind, line.type_name);
+        }
+        kinds
+    }
+
     pub fn load() -> Self {
         let mut types = Self::types();
-        let lines: Vec<Line> = serde_json::from_str(include_str!("../data/resources.json"))
-            .expect("the committed resources are as written");
-        let resources = lines.into_iter().map(|line| Arc::new(resource(line, &mut types))).collect();
+        let resources = lines().into_iter().map(|line| Arc::new(resource(line, &mut types))).collect();
         Self { resources, metadata: types.get("meta.v1.ObjectMeta") }
     }
 }

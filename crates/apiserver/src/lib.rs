@@ -22,6 +22,8 @@ pub mod patch;
 pub mod table;
 
 pub mod admission;
+pub mod protobuf;
+
 pub mod auth;
 mod bootstrap;
 pub mod rest;

@@ -1,8 +1,8 @@
 //! The built-in kinds as data, for the embedded API server: what a real control plane says of itself.
 //!
 //! Resources come from discovery, types from OpenAPI (without descriptions), columns from an empty Table, and how Go
-//! writes a field that is not set from the sources the control plane is built from. `cargo xtask codegen --bed` writes
-//! the two files; one resource or type is one line, so that a new Kubernetes version reads well as a difference.
+//! writes a field, in JSON and in protobuf, from the sources the control plane is built from. `cargo xtask codegen --bed`
+//! writes the two files; one resource or type is one line, so that a new Kubernetes version reads well as a difference.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -28,6 +28,11 @@ const PREFIXES: [&str; 5] = [
     "io.k8s.apiextensions-apiserver.pkg.apis.",
     "io.k8s.kube-aggregator.pkg.apis.",
 ];
+
+/// Types of every group: what requests and answers are made of beside the kinds.
+const META: &str = "io.k8s.apimachinery.pkg.apis.meta.v1.";
+const ANSWERS: [&str; 8] =
+    ["APIGroup", "APIGroupList", "APIResourceList", "APIVersions", "DeleteOptions", "Patch", "Status", "WatchEvent"];
 
 /// Schema keywords that are kept; the others describe, or repeat the type.
 const KEYWORDS: [&str; 11] = [
@@ -144,10 +149,14 @@ impl Types {
 
     /// Names each kind's type in its resource; returns the types that these reach, under their short names.
     fn used(&self, resources: &mut [Value]) -> Result<BTreeMap<String, Value>> {
-        let mut open: Vec<String> = Vec::new();
+        let mut open: Vec<String> = ANSWERS.iter().map(|name| format!("{META}{name}")).collect();
         for resource in resources.iter_mut() {
-            let gvk = json!({"group": resource["group"], "version": resource["version"], "kind": resource["kind"]});
+            let mut gvk = json!({"group": resource["group"], "version": resource["version"], "kind": resource["kind"]});
             resource["type"] = self.open_kind(&gvk, &mut open).into();
+            if list(&resource["verbs"]).contains(&json!("list")) {
+                gvk["kind"] = format!("{}List", resource["kind"].as_str().unwrap_or_default()).into();
+                self.open_kind(&gvk, &mut open);
+            }
             let subresources = resource.get_mut("subresources").and_then(Value::as_array_mut);
             for sub in subresources.into_iter().flatten() {
                 let gvk = json!({"group": sub["group"], "version": sub["version"], "kind": sub["kind"]});
@@ -204,8 +213,14 @@ impl Types {
             let mut fields = Map::new();
             for (name, property) in properties {
                 let mut field = self.compact(owner, property, open)?;
-                if let Some(unset) = self.sources.field(owner, name)?.unset() {
+                let source = self.sources.field(owner, name)?;
+                if let Some(unset) = source.unset() {
                     field["go"] = unset.into();
+                }
+                match source.numbers.as_slice() {
+                    [] => {}
+                    [number] => field["number"] = json!(number),
+                    numbers => field["number"] = json!(numbers),
                 }
                 fields.insert(name.clone(), field);
             }

@@ -1,11 +1,13 @@
 //! From a body to an object of the kind the URL names: type, unknown fields, defaults.
 
+use http::Method;
 use serde_json::{Map, Value};
 
 use super::body::{self, Parsed};
 use super::query::FieldValidation;
 use super::service::{Call, Server};
-use crate::kinds::Resource;
+use crate::kinds::{Resource, group_version};
+use crate::protobuf;
 use crate::schema::{defaults, go, object_at, prune};
 use crate::status::{Result, Status};
 
@@ -13,6 +15,36 @@ use crate::status::{Result, Status};
 fn unusable(resource: &Resource, why: &str) -> Status {
     let kind = &resource.kind;
     Status::bad_request(format!("{kind} in version \"{}\" cannot be handled as a {kind}: {why}", resource.version))
+}
+
+impl Call {
+    /// A body in protobuf becomes what it would be in JSON. Custom resources have no such form, and patches neither.
+    pub fn open_protobuf(&mut self, resource: &Resource) -> Result<()> {
+        let is_object = matches!(self.method, Method::POST | Method::PUT | Method::DELETE) && !self.body.is_empty();
+        if !is_object || resource.custom.is_some() || !protobuf::is_named_by(self.content_type.as_deref()) {
+            return Ok(());
+        }
+        let (api_version, kind) = match resource.subresource(&self.path.subresource) {
+            _ if self.method == Method::DELETE => (resource.api_version(), "DeleteOptions"),
+            Some(sub) => (group_version(&sub.group, &sub.version), sub.kind.as_str()),
+            None => (resource.api_version(), resource.kind.as_str()),
+        };
+        let object = protobuf::decode(&self.body, (&api_version, kind)).map_err(|why| {
+            let summary = summary(&self.body);
+            let why = format!("the object provided is unrecognized (must be of type {kind}): {why} ({summary})");
+            Status::bad_request(why)
+        })?;
+        self.body = object.to_string().into();
+        self.content_type = None;
+        Ok(())
+    }
+}
+
+/// The first bytes of a body that could not be read.
+fn summary(body: &[u8]) -> String {
+    const SHOWN: usize = 30;
+    let hex: String = body.iter().take(SHOWN).map(|byte| format!("{byte:02x}")).collect();
+    if body.len() > SHOWN { format!("{hex} ...") } else { hex }
 }
 
 impl Server {

@@ -133,7 +133,7 @@ fn plain(types: &BTreeMap<String, Value>, source: &Value, schemas: &mut Map<Stri
     let mut kept = Map::new();
     for (key, value) in source.as_object().into_iter().flatten() {
         match key.as_str() {
-            "go" => {}
+            "go" | "number" => {}
             "ref" => {
                 let name = value.as_str().unwrap_or_default();
                 collect(types, name, schemas);

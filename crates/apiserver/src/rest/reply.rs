@@ -10,16 +10,17 @@ use http_body::Frame;
 use serde_json::Value;
 use tokio::sync::mpsc;
 
-use super::accept::Encoding;
+use super::accept::{Accepted, Encoding};
+use crate::protobuf;
 use crate::status::Status;
 
 pub type Response = http::Response<Body>;
 
-/// A body: all of it, or a stream of watch events.
+/// A body: all of it, or a stream of watch events, which are lines of JSON until they are sent.
 #[derive(Debug)]
 pub enum Body {
     Whole(Option<Bytes>),
-    Stream(mpsc::Receiver<Bytes>),
+    Stream { lines: mpsc::Receiver<Bytes>, accepted: Accepted },
 }
 
 impl http_body::Body for Body {
@@ -29,7 +30,10 @@ impl http_body::Body for Body {
     fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
         match &mut *self {
             Body::Whole(bytes) => Poll::Ready(bytes.take().map(|bytes| Ok(Frame::data(bytes)))),
-            Body::Stream(receiver) => receiver.poll_recv(cx).map(|chunk| chunk.map(|bytes| Ok(Frame::data(bytes)))),
+            Body::Stream { lines, accepted } => {
+                let accepted = *accepted;
+                lines.poll_recv(cx).map(|line| line.map(|line| Ok(Frame::data(event(line, accepted)))))
+            }
         }
     }
 
@@ -77,17 +81,17 @@ impl Reply {
     }
 
     /// Adds headers and turns the body into bytes.
-    pub fn encode(self, encoding: Encoding, warnings: &[String]) -> Response {
+    pub fn encode(self, accepted: Accepted, warnings: &[String]) -> Response {
         let (content_type, body) = match self.body {
-            ReplyBody::Value(value) => encoded(&value, encoding),
-            ReplyBody::Json(bytes) if encoding == Encoding::Json => ("application/json", bytes.into()),
-            ReplyBody::Json(bytes) => {
-                let value = serde_json::from_slice(&bytes).unwrap_or(Value::Null);
-                encoded(&value, encoding)
-            }
+            ReplyBody::Value(value) => encoded(value, accepted),
+            ReplyBody::Json(bytes) if accepted == Accepted::JSON => (JSON, bytes.into()),
+            ReplyBody::Json(bytes) => encoded(serde_json::from_slice(&bytes).unwrap_or(Value::Null), accepted),
             ReplyBody::Typed(value, content_type) => (content_type, Bytes::from(value.to_string()).into()),
             ReplyBody::Text(text) => ("text/plain; charset=utf-8", Bytes::from(text).into()),
-            ReplyBody::Stream(receiver) => ("application/json", Body::Stream(receiver)),
+            ReplyBody::Stream(lines) => {
+                let is_protobuf = accepted.encoding == Encoding::Protobuf;
+                (if is_protobuf { PROTOBUF_STREAM } else { JSON }, Body::Stream { lines, accepted })
+            }
         };
         let mut response = http::Response::new(body);
         *response.status_mut() =
@@ -105,21 +109,65 @@ impl Reply {
 }
 
 /// An error as an answer.
-pub fn refused(status: &Status, encoding: Encoding, warnings: &[String]) -> Response {
+pub fn refused(status: &Status, accepted: Accepted, warnings: &[String]) -> Response {
     let reply = Reply { code: status.code(), body: ReplyBody::Value(status.to_value()) };
-    let mut response = reply.encode(encoding, warnings);
+    let mut response = reply.encode(accepted, warnings);
     if let Some(seconds) = status.retry_after() {
         response.headers_mut().insert(RETRY_AFTER, HeaderValue::from(seconds));
     }
     response
 }
 
-fn encoded(value: &Value, encoding: Encoding) -> (&'static str, Body) {
-    match encoding {
-        Encoding::Json => ("application/json", Bytes::from(format!("{value}\n")).into()),
+const JSON: &str = "application/json";
+const PROTOBUF_STREAM: &str = "application/vnd.kubernetes.protobuf;stream=watch";
+
+fn encoded(mut value: Value, accepted: Accepted) -> (&'static str, Body) {
+    if accepted.is_beta {
+        make_beta(&mut value);
+    }
+    let json = |text: String| (JSON, Bytes::from(text).into());
+    match accepted.encoding {
+        Encoding::Json => json(format!("{value}\n")),
+        Encoding::PrettyJson => json(format!("{value:#}")),
         Encoding::Yaml => {
-            let text = serde_saphyr::to_string(value).unwrap_or_default();
+            let text = serde_saphyr::to_string(&value).unwrap_or_default();
             ("application/yaml", Bytes::from(text).into())
+        }
+        // The few things that have no such form are told apart by their content type.
+        Encoding::Protobuf => match protobuf::encode(&value) {
+            Some(bytes) => (protobuf::MEDIA_TYPE, Bytes::from(bytes).into()),
+            None => json(format!("{value}\n")),
+        },
+    }
+}
+
+/// A line of a watch as the client wants it.
+fn event(line: Bytes, accepted: Accepted) -> Bytes {
+    if accepted.encoding != Encoding::Protobuf && !accepted.is_beta {
+        return line;
+    }
+    let mut value: Value = serde_json::from_slice(&line).unwrap_or(Value::Null);
+    if accepted.is_beta {
+        make_beta(&mut value["object"]);
+    }
+    match accepted.encoding {
+        Encoding::Protobuf => protobuf::frame(&value).map_or(line, Bytes::from),
+        _ => format!("{value}\n").into(),
+    }
+}
+
+/// Tables and metadata in the version before the present one, which looked the same.
+fn make_beta(value: &mut Value) {
+    if value["apiVersion"] != "meta.k8s.io/v1" {
+        return;
+    }
+    value["apiVersion"] = "meta.k8s.io/v1beta1".into();
+    for (list, inner) in [("items", None), ("rows", Some("object"))] {
+        for item in value.get_mut(list).and_then(Value::as_array_mut).into_iter().flatten() {
+            match inner {
+                Some(name) => make_beta(&mut item[name]),
+                None => make_beta(item),
+            }
         }
     }
 }

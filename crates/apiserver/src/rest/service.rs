@@ -11,7 +11,7 @@ use http::Method;
 use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, USER_AGENT};
 use http_body_util::{BodyExt as _, LengthLimitError, Limited};
 
-use super::accept::{Accepted, Encoding, Shape, negotiate};
+use super::accept::{Accepted, Encoding, Offer, negotiate, wants_pretty};
 use super::body::BYTES_MAX;
 use super::path::{ResourcePath, Target, parse};
 use super::query::Query;
@@ -136,7 +136,7 @@ impl ApiServer {
     {
         let (parts, body) = request.into_parts();
         let header = |name: http::HeaderName| parts.headers.get(name).and_then(|value| value.to_str().ok());
-        let plain = Encoding::Json;
+        let plain = Accepted::JSON;
         // Read before anything is answered: a connection whose request was not read to its end cannot be used again.
         let body = match Limited::new(body, BYTES_MAX).collect().await {
             Ok(body) => body.to_bytes(),
@@ -170,7 +170,7 @@ impl ApiServer {
             return Reply::text(404, "404 page not found\n").encode(plain, &[]);
         }
         let mut call = Call {
-            accepted: Accepted { encoding: plain, shape: Shape::Whole },
+            accepted: plain,
             content_type: header(CONTENT_TYPE).map(str::to_owned),
             user_agent: header(USER_AGENT).unwrap_or_default().to_owned(),
             method: parts.method.clone(),
@@ -180,20 +180,11 @@ impl ApiServer {
             body,
             warnings: Mutex::default(),
         };
-        let result = match self.0.route(&call) {
-            Ok((resource, verb)) => match negotiate(header(ACCEPT)) {
-                Ok(accepted) => {
-                    call.accepted = accepted;
-                    self.0.answer(&call, &resource, verb).await
-                }
-                Err(status) => Err(status),
-            },
-            Err(status) => Err(status),
-        };
+        let result = self.0.dispatch(&mut call, header(ACCEPT)).await;
         let warnings = call.warnings.into_inner().expect("no one panics while warning");
         match result {
-            Ok(reply) => reply.encode(call.accepted.encoding, &warnings),
-            Err(status) => refused(&status, call.accepted.encoding, &warnings),
+            Ok(reply) => reply.encode(call.accepted, &warnings),
+            Err(status) => refused(&status, call.accepted, &warnings),
         }
     }
 }
@@ -249,6 +240,18 @@ impl Server {
             return Err(Status::method_not_allowed());
         }
         Ok((Arc::clone(resource), verb))
+    }
+
+    /// Finds out what is asked for and in which form the answer is wanted, and does it.
+    async fn dispatch(self: &Arc<Self>, call: &mut Call, accept: Option<&str>) -> Result<Reply> {
+        let (resource, verb) = self.route(call)?;
+        let offer = Offer { is_custom: resource.custom.is_some(), is_stream: verb == "watch" };
+        call.accepted = negotiate(accept, offer)?;
+        if call.accepted.encoding == Encoding::Json && wants_pretty(&call.query, &call.user_agent) {
+            call.accepted.encoding = Encoding::PrettyJson;
+        }
+        call.open_protobuf(&resource)?;
+        self.answer(call, &resource, verb).await
     }
 
     async fn answer(self: &Arc<Self>, call: &Call, resource: &Arc<Resource>, verb: &'static str) -> Result<Reply> {

@@ -1,6 +1,7 @@
-//! How Go writes a field of an API type that is not set: from the tags in the sources.
+//! How Go writes a field of an API type: what for one that is not set, and under which number in protobuf.
 //!
-//! OpenAPI does not tell a pointer (an explicit zero is kept) from a plain value (a zero is left out, or always written).
+//! Both are read from the tags in the sources. OpenAPI does not tell a pointer (an explicit zero is kept) from a plain
+//! value (a zero is left out, or always written), and knows nothing of protobuf.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -29,8 +30,14 @@ struct Package {
 #[derive(Debug, Default, Clone)]
 struct Struct {
     fields: BTreeMap<String, Field>,
-    /// Types whose fields are written as if they were this struct's.
-    inlined: Vec<String>,
+    inlined: Vec<Inlined>,
+}
+
+/// A type whose fields are written as if they were the struct's: in JSON, but not in protobuf.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Inlined {
+    go_type: String,
+    number: Option<u32>,
 }
 
 /// One field as its source line tells it.
@@ -41,6 +48,8 @@ pub struct Field {
     omits_zero: bool,
     /// Whether a plain value of the type is a struct: `omitempty` does not leave those out.
     is_struct: bool,
+    /// Where protobuf has it: its number, after those of the messages that JSON writes inline. Empty when it has not.
+    pub numbers: Vec<u32>,
 }
 
 impl Field {
@@ -106,8 +115,13 @@ impl Sources {
             return Ok(Some(Field { is_struct, ..field.clone() }));
         }
         for inlined in &of.inlined {
-            let (package, name) = locate(package, inlined);
-            if let Some(field) = self.find_field(&package, &name, field)? {
+            let (package, name) = locate(package, &inlined.go_type);
+            if let Some(mut field) = self.find_field(&package, &name, field)? {
+                match inlined.number {
+                    Some(number) => field.numbers.insert(0, number),
+                    // The type is told beside the message, not in it.
+                    None => field.numbers.clear(),
+                }
                 return Ok(Some(field));
             }
         }
@@ -181,11 +195,13 @@ fn read_field(line: &str, read: &mut Struct) {
     let name = parts.next().unwrap_or_default();
     let options: Vec<&str> = parts.collect();
     let go_type = declared.split_whitespace().last().unwrap_or_default().to_string();
+    let number = tags.split_once("protobuf:\"").and_then(|(_, tag)| tag.split(',').nth(1)?.parse().ok());
     if name.is_empty() {
-        read.inlined.push(go_type);
+        read.inlined.push(Inlined { go_type, number });
     } else if !line.starts_with("//") {
         let has = |option: &str| options.contains(&option);
-        let field = Field { go_type, omits_empty: has("omitempty"), omits_zero: has("omitzero"), is_struct: false };
+        let (omits_empty, omits_zero) = (has("omitempty"), has("omitzero"));
+        let field = Field { go_type, omits_empty, omits_zero, is_struct: false, numbers: number.into_iter().collect() };
         read.fields.insert(name.to_string(), field);
     }
 }
@@ -205,8 +221,19 @@ mod tests {
             [unset("p"), unset("n"), unset("s"), unset("o")],
             [Some("pointer"), Some("null"), Some("always"), None]
         );
-        assert_eq!(structs["A"].inlined, ["B"]);
+        assert_eq!(structs["A"].inlined, [Inlined { go_type: "B".into(), number: None }]);
         let nested = Field { go_type: "B".into(), omits_empty: true, is_struct: true, ..Field::default() };
         assert_eq!(nested.unset(), Some("always"), "omitempty does not leave out a struct");
+    }
+
+    #[test]
+    fn the_number_in_protobuf_follows_from_the_tag() {
+        let source = "type A struct {\n\tB `json:\",inline\" protobuf:\"bytes,2,opt,name=b\"`\n\
+                      \tP *int32 `json:\"p,omitempty\" protobuf:\"varint,7,opt,name=p\"`\n\tK string `json:\"kind\"`\n}\n";
+        let mut structs = BTreeMap::new();
+        read_structs(source, &mut structs);
+        assert_eq!(structs["A"].inlined, [Inlined { go_type: "B".into(), number: Some(2) }]);
+        assert_eq!(structs["A"].fields["p"].numbers, [7]);
+        assert!(structs["A"].fields["kind"].numbers.is_empty());
     }
 }

@@ -1,0 +1,80 @@
+//! What clients send and ask for beside plain JSON: protobuf, other forms of an answer, other versions.
+
+use bytes::Bytes;
+use http::header::{ACCEPT, CONTENT_TYPE};
+use http_body_util::{BodyExt as _, Full};
+use jiff::Timestamp;
+use kueue_apiserver::clock::Clock;
+use kueue_apiserver::{ApiServer, Settings, protobuf};
+use serde_json::{Value, json};
+
+const CONFIG_MAPS: &str = "/api/v1/namespaces/default/configmaps";
+const PROTOBUF: &str = protobuf::MEDIA_TYPE;
+
+fn server() -> ApiServer {
+    let start: Timestamp = "2026-01-01T00:00:00Z".parse().expect("a time");
+    ApiServer::start(Settings { clock: Clock::starting_at(start), seed: [1; 32], admin_token: None })
+}
+
+/// Sends bytes of a media type and asks for another: code, media type and body of the answer.
+async fn exchange(server: &ApiServer, line: &str, (kind, accept): (&str, &str), body: Vec<u8>) -> (u16, String, Bytes) {
+    let (method, path) = line.split_once(' ').expect("a method and a path");
+    let request = http::Request::builder().method(method).uri(path).header(CONTENT_TYPE, kind).header(ACCEPT, accept);
+    let request = request.header("Authorization", format!("Bearer {}", server.admin_token()));
+    let answer = server.handle(request.body(Full::<Bytes>::from(body)).expect("a request that can be sent")).await;
+    let code = answer.status().as_u16();
+    let kind = answer.headers()[CONTENT_TYPE].to_str().expect("a media type").to_owned();
+    (code, kind, answer.into_body().collect().await.expect("answers do not fail").to_bytes())
+}
+
+fn config_map(name: &str) -> Value {
+    json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}, "data": {"a": "1"}})
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_client_may_speak_protobuf_only() {
+    let server = server();
+    let both = (PROTOBUF, PROTOBUF);
+    let body = protobuf::encode(&config_map("x")).expect("a kind with a form");
+    let (code, kind, made) = exchange(&server, &format!("POST {CONFIG_MAPS}"), both, body).await;
+    assert_eq!((code, kind.as_str()), (201, PROTOBUF));
+    let made = protobuf::decode(&made, ("", "")).expect("a message");
+    assert_eq!(made["metadata"]["creationTimestamp"], "2026-01-01T00:00:00Z");
+
+    let (_, _, list) = exchange(&server, &format!("GET {CONFIG_MAPS}"), both, Vec::new()).await;
+    let list = protobuf::decode(&list, ("", "")).expect("a message");
+    assert_eq!((&list["kind"], &list["items"][0]["data"]), (&json!("ConfigMapList"), &json!({"a": "1"})));
+
+    let watch = format!("GET {CONFIG_MAPS}?watch=1&timeoutSeconds=1");
+    let (_, kind, events) = exchange(&server, &watch, both, Vec::new()).await;
+    assert_eq!(kind, format!("{PROTOBUF};stream=watch"));
+    let length = u32::from_be_bytes(*events.first_chunk().expect("a length"));
+    assert_eq!(length as usize + 4, events.len());
+
+    let options = json!({"apiVersion": "v1", "kind": "DeleteOptions", "preconditions": {"uid": "other"}});
+    let options = protobuf::encode(&options).expect("options have a form");
+    let (code, _, refused) = exchange(&server, &format!("DELETE {CONFIG_MAPS}/x"), both, options).await;
+    let refused = protobuf::decode(&refused, ("", "")).expect("a message");
+    assert_eq!((code, &refused["reason"]), (409, &json!("Conflict")));
+
+    let (code, kind, _) =
+        exchange(&server, &format!("POST {CONFIG_MAPS}"), (PROTOBUF, "application/json"), b"nonsense".to_vec()).await;
+    assert_eq!((code, kind.as_str()), (400, "application/json"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn old_clients_get_tables_of_their_version() {
+    let server = server();
+    let body = config_map("x").to_string().into_bytes();
+    exchange(&server, &format!("POST {CONFIG_MAPS}"), ("application/json", "application/json"), body).await;
+    let accept = "application/json;as=Table;v=v1beta1;g=meta.k8s.io";
+    let asked = ("application/json", accept);
+    let (_, _, table) = exchange(&server, &format!("GET {CONFIG_MAPS}"), asked, Vec::new()).await;
+    let table: Value = serde_json::from_slice(&table).expect("JSON");
+    assert_eq!(table["apiVersion"], "meta.k8s.io/v1beta1");
+    assert_eq!(table["rows"][0]["object"]["apiVersion"], "meta.k8s.io/v1beta1");
+    let watch = format!("GET {CONFIG_MAPS}?watch=1&timeoutSeconds=1");
+    let (_, _, event) = exchange(&server, &watch, asked, Vec::new()).await;
+    let event: Value = serde_json::from_slice(&event).expect("one event");
+    assert_eq!(event["object"]["apiVersion"], "meta.k8s.io/v1beta1");
+}
