@@ -20,6 +20,7 @@ impl Server {
             });
             self.store.create("namespaces", Key::new("", name), namespace).expect("the store is empty");
         }
+        self.bootstrap_policy();
         for resource in self.registry().all() {
             self.store.open(&resource.storage);
         }

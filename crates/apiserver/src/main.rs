@@ -28,7 +28,7 @@ struct Arguments {
 async fn main() -> Result<()> {
     let arguments = Arguments::parse();
     let seed = seed()?;
-    let settings = Settings { clock: Clock::starting_at(Timestamp::now()), seed, admin_token: None };
+    let settings = Settings::new(Clock::starting_at(Timestamp::now()), seed);
     let server = ApiServer::start(settings);
     let identity = Identity::generate()?;
     let socket = Socket::bind(SocketAddr::from((Ipv4Addr::LOCALHOST, arguments.port)), &identity).await?;

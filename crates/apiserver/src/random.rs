@@ -43,6 +43,11 @@ impl Random {
         hex(&self.bytes::<16>())
     }
 
+    /// What a key is made of.
+    pub fn seed(&self) -> [u8; 32] {
+        self.bytes()
+    }
+
     /// Evenly distributed below `bound`.
     pub fn below(&self, bound: u64) -> u64 {
         u64::from_le_bytes(self.bytes::<8>()) % bound.max(1)

@@ -13,7 +13,7 @@ const PROTOBUF: &str = protobuf::MEDIA_TYPE;
 
 fn server() -> ApiServer {
     let start: Timestamp = "2026-01-01T00:00:00Z".parse().expect("a time");
-    ApiServer::start(Settings { clock: Clock::starting_at(start), seed: [1; 32], admin_token: None })
+    ApiServer::start(Settings::new(Clock::starting_at(start), [1; 32]))
 }
 
 /// Sends bytes of a media type and asks for another: code, media type and body of the answer.

@@ -13,7 +13,7 @@ const CRDS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
 /// A server that shows the first second of 2026 and always invents the same.
 fn server() -> ApiServer {
     let start: Timestamp = "2026-01-01T00:00:00Z".parse().expect("a time");
-    ApiServer::start(Settings { clock: Clock::starting_at(start), seed: [1; 32], admin_token: None })
+    ApiServer::start(Settings::new(Clock::starting_at(start), [1; 32]))
 }
 
 fn request(server: &ApiServer, line: &str, kind: &str, body: &str) -> http::Request<Full<Bytes>> {

@@ -2,7 +2,7 @@
 //!
 //! Resources come from discovery, types from OpenAPI (without descriptions), columns from an empty Table, and how Go
 //! writes a field, in JSON and in protobuf, from the sources the control plane is built from. `cargo xtask codegen --bed`
-//! writes the two files; one resource or type is one line, so that a new Kubernetes version reads well as a difference.
+//! writes the files; one resource, type or role is one line, so that a new Kubernetes version reads well as a difference.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -49,7 +49,7 @@ const KEYWORDS: [&str; 11] = [
     "x-kubernetes-preserve-unknown-fields",
 ];
 
-/// Writes `resources.json` and `types.json` into the folder.
+/// Writes `resources.json`, `types.json` and `policy.json` into the folder.
 pub fn write(plane: &Plane, folder: &Path) -> Result<()> {
     let mut types = Types { schemas: BTreeMap::new(), sources: Sources::find()? };
     let mut resources = Vec::new();
@@ -73,7 +73,33 @@ pub fn write(plane: &Plane, folder: &Path) -> Result<()> {
     let lines = |items: Vec<String>| format!("[\n{}\n]\n", items.join(",\n"));
     write_file(&folder.join("resources.json"), &lines(resources.iter().map(Value::to_string).collect()))?;
     let entries: Vec<String> = used.iter().map(|(name, schema)| format!("{}:{schema}", json!(name))).collect();
-    write_file(&folder.join("types.json"), &format!("{{\n{}\n}}\n", entries.join(",\n")))
+    write_file(&folder.join("types.json"), &format!("{{\n{}\n}}\n", entries.join(",\n")))?;
+    write_file(&folder.join("policy.json"), &lines(policy(plane)?.iter().map(Value::to_string).collect()))
+}
+
+/// The roles and bindings that a control plane made when it started, without what differs from start to start.
+fn policy(plane: &Plane) -> Result<Vec<Value>> {
+    let mut objects = Vec::new();
+    for kind in ["ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding"] {
+        let path = format!(
+            "/apis/rbac.authorization.k8s.io/v1/{}s?labelSelector=kubernetes.io/bootstrapping%3Drbac-defaults",
+            kind.to_lowercase()
+        );
+        let found = plane.send(&Request::get(path))?.success("roles and bindings")?;
+        for object in list(&found["items"]) {
+            let mut kept = object.clone();
+            kept["kind"] = kind.into();
+            if let Some(metadata) = kept["metadata"].as_object_mut() {
+                metadata.retain(|name, _| ["annotations", "labels", "name", "namespace"].contains(&name.as_str()));
+            }
+            // A controller fills these; without it they are empty.
+            if kept["aggregationRule"].is_object() {
+                kept["rules"] = Value::Null;
+            }
+            objects.push(kept);
+        }
+    }
+    Ok(objects)
 }
 
 fn write_file(path: &Path, text: &str) -> Result<()> {

@@ -84,7 +84,7 @@ enum Action {
     },
     /// Write the built-in kinds as data, from a control plane that is started for it.
     Kinds {
-        /// The folder of `resources.json` and `types.json`.
+        /// The folder of `resources.json`, `types.json` and `policy.json`.
         folder: PathBuf,
     },
     #[command(hide = true)]

@@ -6,6 +6,8 @@ use super::Attributes;
 use crate::rest::service::Server;
 use crate::status::Result;
 
+mod escalation;
+
 /// May change the object that is about to be written; a deletion has none.
 pub type Mutate = fn(&Server, &Attributes<'_>, Option<&mut Value>, Option<&Value>) -> Result<()>;
 /// May refuse the object that would be stored, given the one that stands there.
@@ -25,4 +27,4 @@ pub struct Plugin {
 }
 
 /// All of them, in the order in which a real server asks.
-pub static PLUGINS: &[Plugin] = &[];
+pub static PLUGINS: &[Plugin] = &[escalation::PLUGIN];

@@ -17,6 +17,7 @@ mod namespace;
 mod node;
 mod pod;
 mod pod_template;
+mod rbac;
 mod secret;
 mod service;
 mod workloads;
@@ -146,11 +147,6 @@ static MUTATING_WEBHOOKS: Rules = Rules {
 };
 static CRON_JOB: Rules = Rules { default: defaults::cron_job, ..Rules::WITH_GENERATION };
 static NETWORK_POLICY: Rules = Rules { default: defaults::network_policy, ..Rules::WITH_GENERATION };
-static BINDING: Rules = Rules {
-    default: defaults::role_binding,
-    validate_update: |update| immutable(update, &[&["roleRef"]]),
-    ..Rules::PLAIN
-};
 static WEBHOOKS: Rules = Rules { default: |object| defaults::fill(defaults::WEBHOOKS, object), ..Rules::STRICT };
 static POLICY: Rules = Rules { default: |object| defaults::fill(defaults::POLICY, object), ..Rules::STRICT };
 static API_SERVICE: Rules = Rules {
@@ -217,7 +213,10 @@ pub fn of(group: &str, plural: &str) -> &'static Rules {
         ("admissionregistration.k8s.io", "mutatingwebhookconfigurations") => &MUTATING_WEBHOOKS,
         ("admissionregistration.k8s.io", "validatingwebhookconfigurations") => &WEBHOOKS,
         ("admissionregistration.k8s.io", _) => &POLICY,
-        ("rbac.authorization.k8s.io", "rolebindings" | "clusterrolebindings") => &BINDING,
+        ("rbac.authorization.k8s.io", "roles") => &rbac::ROLE,
+        ("rbac.authorization.k8s.io", "clusterroles") => &rbac::CLUSTER_ROLE,
+        ("rbac.authorization.k8s.io", "rolebindings") => &rbac::BINDING,
+        ("rbac.authorization.k8s.io", "clusterrolebindings") => &rbac::CLUSTER_BINDING,
         ("scheduling.k8s.io", "priorityclasses") => &PRIORITY_CLASS,
         ("batch", "cronjobs") => &CRON_JOB,
         ("networking.k8s.io", "networkpolicies") => &NETWORK_POLICY,

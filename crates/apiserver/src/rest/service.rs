@@ -8,7 +8,7 @@ use std::task::{Context, Poll};
 
 use bytes::Bytes;
 use http::Method;
-use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, USER_AGENT};
+use http::header::{ACCEPT, CONTENT_TYPE, USER_AGENT};
 use http_body_util::{BodyExt as _, LengthLimitError, Limited};
 
 use super::accept::{Accepted, Encoding, Offer, negotiate, wants_pretty};
@@ -16,7 +16,9 @@ use super::body::BYTES_MAX;
 use super::path::{ResourcePath, Target, parse};
 use super::query::Query;
 use super::reply::{Reply, Response, refused};
-use crate::auth::{Authentication, User};
+use super::reviews::is_review;
+use crate::auth::rbac::Rbac;
+use crate::auth::{self, Authentication, StaticUser, User};
 use crate::clock::Clock;
 use crate::dial::Dialer;
 use crate::kinds::{BuiltIn, Registry, Resource};
@@ -32,6 +34,15 @@ pub struct Settings {
     pub seed: [u8; 32],
     /// The token of the administrator; invented when there is none.
     pub admin_token: Option<String>,
+    /// More users, who have what bindings give them.
+    pub users: Vec<StaticUser>,
+}
+
+impl Settings {
+    /// The usual ones.
+    pub fn new(clock: Clock, seed: [u8; 32]) -> Self {
+        Self { clock, seed, admin_token: None, users: Vec::new() }
+    }
 }
 
 /// Everything that requests share.
@@ -41,6 +52,7 @@ pub struct Server {
     pub clock: Clock,
     pub random: Random,
     pub authentication: Authentication,
+    pub rbac: Rbac,
     /// Calls outward.
     pub dialer: Dialer,
     registry: RwLock<Arc<Registry>>,
@@ -107,11 +119,13 @@ impl ApiServer {
         let random = Random::from_seed(settings.seed);
         let token = settings.admin_token.unwrap_or_else(|| random.token());
         let registry = Registry::new(Arc::new(BuiltIn::load()), Vec::new());
+        let store = Store::default();
         let server = Server {
-            store: Store::default(),
+            rbac: Rbac::new(&store),
+            store,
             clock: settings.clock,
+            authentication: Authentication::new(token, settings.users, &random.seed()),
             random,
-            authentication: Authentication::new(token),
             dialer: Dialer::default(),
             registry: RwLock::new(Arc::new(registry)),
         };
@@ -146,19 +160,17 @@ impl ApiServer {
             }
             Err(_) => return refused(&Status::bad_request("the body could not be read"), plain, &[]),
         };
-        let user = match self.0.authentication.user(header(AUTHORIZATION)) {
+        let target = parse(parts.uri.path());
+        let query = Query::parse(parts.uri.query().unwrap_or_default());
+        let wanted = auth::Attributes::of_request(&parts.method, parts.uri.path(), &target, &query);
+        let user = match self.0.admitted_user(&parts.headers, &wanted) {
             Ok(user) => user,
             Err(status) => return refused(&status, plain, &[]),
         };
-        let target = parse(parts.uri.path());
-        let query = Query::parse(parts.uri.query().unwrap_or_default());
         let (path, other) = match target {
             Target::Resource(path) => (path, None),
             other => (ResourcePath::default(), Some(other)),
         };
-        if let Err(status) = self.0.authorize(&user, &parts.method, &path, other.as_ref(), &query) {
-            return refused(&status, plain, &[]);
-        }
         if let Some(target) = other {
             let accept = header(ACCEPT);
             return match self.0.page_of(&parts.method, &target, accept) {
@@ -271,6 +283,7 @@ impl Server {
             }
             ("delete", "") => self.delete(call, resource).await,
             ("deletecollection", "") => self.delete_collection(call, resource).await,
+            ("create", "") if is_review(resource) => self.review(call, resource).await,
             ("create", "") => self.create(call, resource).await,
             ("update", "") => self.update(call, resource).await,
             ("patch", "") => self.patch(call, resource).await,

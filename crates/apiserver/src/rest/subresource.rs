@@ -22,6 +22,7 @@ impl Server {
             ("status", "patch") => self.patch(call, resource).await,
             ("scale", verb) => self.scale(call, resource, verb).await,
             ("finalize", _) => self.finalize(call, resource).await,
+            ("token", _) => self.token(call, resource).await,
             ("binding", _) => self.bind(call, resource).await,
             _ => match self.store.get(&resource.storage, &call.key()) {
                 Some(_) => Err(Status::unknown_resource()),

@@ -104,16 +104,6 @@ pub fn network_policy(object: &mut Value) {
     }
 }
 
-/// Users and groups belong to RBAC's own group, accounts to the core one.
-pub fn role_binding(object: &mut Value) {
-    fill(&[("roleRef.apiGroup", "\"rbac.authorization.k8s.io\"")], object);
-    for subject in object.get_mut("subjects").and_then(Value::as_array_mut).into_iter().flatten() {
-        if subject["kind"] == "User" || subject["kind"] == "Group" {
-            set_default(subject, "apiGroup", "rbac.authorization.k8s.io");
-        }
-    }
-}
-
 /// What is the most is also the default, and what is the default is also requested.
 pub fn limit_range(object: &mut Value) {
     for limit in object.pointer_mut("/spec/limits").and_then(Value::as_array_mut).into_iter().flatten() {
