@@ -282,7 +282,7 @@ fn resource(crd: &Value, version: &Value, metadata: &Arc<Schema>, is_uniform: bo
     let strings = |value: &Value| value.as_array().into_iter().flatten().map(&text).collect::<Vec<String>>();
     let (group, name, kind) = (text(&spec["group"]), text(&version["name"]), text(&names["kind"]));
     let source = &version["schema"]["openAPIV3Schema"];
-    let schema = load::custom(source).with_field("metadata", Arc::clone(metadata));
+    let schema = load::custom_resource(source, metadata);
     let mut subresources = Vec::new();
     let verbs = || ["get", "patch", "update"].map(str::to_owned).to_vec();
     if version["subresources"]["status"].is_object() {
@@ -350,10 +350,8 @@ fn resource(crd: &Value, version: &Value, metadata: &Arc<Schema>, is_uniform: bo
 fn stored_as(spec: &Value, version: &Value, metadata: &Arc<Schema>) -> Option<Arc<Schema>> {
     let mut versions = spec["versions"].as_array().into_iter().flatten();
     let stored = versions.find(|version| version["storage"] == true)?;
-    (stored["name"] != version["name"]).then(|| {
-        let schema = load::custom(&stored["schema"]["openAPIV3Schema"]);
-        Arc::new(schema.with_field("metadata", Arc::clone(metadata)))
-    })
+    (stored["name"] != version["name"])
+        .then(|| Arc::new(load::custom_resource(&stored["schema"]["openAPIV3Schema"], metadata)))
 }
 
 /// The name, then what the definition wants, or the age.

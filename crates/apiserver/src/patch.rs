@@ -1,16 +1,20 @@
 //! Patches: the four forms, each a module with its own rules.
 
-use serde_json::Value;
+use kueue_core::field::{Error, Path};
+use serde_json::{Value, json};
 
-use crate::kinds::Resource;
-use crate::rest::body::{self, Encoding};
-use crate::schema::Schema;
-use crate::status::{Result, Status};
+use crate::kinds::{Registry, Resource};
+use crate::rest::body::{self, Encoding, Parsed};
+use crate::schema::{Schema, go};
+use crate::status::{About, Result, Status};
 
 pub mod apply;
 mod json;
 mod merge;
 mod strategic;
+
+/// More operations than this are not even tried.
+const OPERATIONS_MAX: usize = 10_000;
 
 /// The form of a patch, by its media type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,7 +41,7 @@ impl Kind {
             )),
             _ => {
                 let status = Status::new(415, "UnsupportedMediaType", "415: Unsupported Media Type");
-                Err(status.with_details(serde_json::json!({})))
+                Err(status.with_details(json!({})))
             }
         }
     }
@@ -48,20 +52,37 @@ impl Kind {
 pub struct Patch {
     kind: Kind,
     value: Value,
+    /// What a strict reader has to say about the patch itself.
+    pub problems: Vec<String>,
 }
 
 impl Patch {
     pub fn parse(kind: Kind, bytes: &[u8]) -> Result<Self> {
-        let wrong = |why: String| Status::bad_request(format!("error decoding patch: {why}"));
-        let value = body::parse(bytes, Encoding::Json).map_err(wrong)?.value;
-        if kind == Kind::Json && !value.is_array() {
-            let why = "json: cannot unmarshal object into Go value of type []handlers.jsonPatchOp";
-            return Err(wrong(why.to_owned()));
+        // Only of a strategic patch the mistake is told as it is.
+        let wrong = |why: String| match kind {
+            Kind::Strategic => Status::bad_request(why),
+            _ => Status::bad_request(format!("error decoding patch: {why}")),
+        };
+        let Parsed { value, duplicates } = body::parse(bytes, Encoding::Json).map_err(wrong)?;
+        let mut problems: Vec<String> = duplicates.iter().map(|path| format!("duplicate field \"{path}\"")).collect();
+        if kind == Kind::Json {
+            problems.extend(json::check(&value).map_err(wrong)?);
+            problems.iter_mut().for_each(|problem| *problem = format!("json patch {problem}"));
+            let count = value.as_array().map_or(0, Vec::len);
+            if count > OPERATIONS_MAX {
+                let what = format!("The allowed maximum operations in a JSON patch is {OPERATIONS_MAX}, got {count}");
+                let message = format!("Request entity too large: {what}");
+                return Err(Status::new(413, "RequestEntityTooLarge", message).with_details(json!({})));
+            }
+        } else if value.is_null() && kind == Kind::Merge {
+            return Err(Status::bad_request("Invalid JSON Patch"));
+        } else if !value.is_object() && !value.is_null() {
+            let found = json::kind_of(&value);
+            return Err(wrong(format!(
+                "json: cannot unmarshal {found} into Go value of type map[string]interface {{}}"
+            )));
         }
-        if kind != Kind::Json && !value.is_object() {
-            return Err(wrong("json: cannot unmarshal into Go value of type map[string]interface {}".to_owned()));
-        }
-        Ok(Self { kind, value })
+        Ok(Self { kind, value, problems })
     }
 
     /// Changes the object, which has its apiVersion and kind.
@@ -69,14 +90,54 @@ impl Patch {
         match self.kind {
             Kind::Json => json::apply(object, &self.value).map_err(|_| {
                 let message = "the server rejected our request due to an error in our request";
-                Status::new(422, "Invalid", message).with_details(serde_json::json!({}))
+                Status::new(422, "Invalid", message).with_details(json!({}))
             }),
             Kind::Merge => {
                 merge::apply(object, &self.value);
                 Ok(())
             }
-            Kind::Strategic => strategic::apply(schema, object, &self.value).map_err(Status::internal),
+            Kind::Strategic => strategic::apply(schema, object, &self.value).map_err(|wrong| match wrong {
+                strategic::Wrong::Form(why) => Status::bad_request(why),
+                strategic::Wrong::Merge(why) => Status::internal(why),
+            }),
             Kind::Apply => Err(Status::internal("an applied configuration is no patch")),
         }
     }
+}
+
+/// A patch may not make something else of an object. Of built-in kinds the answer is a decoder's complaint, in `Err`'s
+/// text; custom resources are judged.
+pub fn check_type(registry: &Registry, resource: &Resource, value: &Value) -> Result<std::result::Result<(), String>> {
+    let text = |name: &str| value[name].as_str().unwrap_or_default();
+    let (given, kind) = (text("apiVersion"), text("kind"));
+    let wanted = resource.api_version();
+    if given == wanted && kind == resource.kind {
+        return Ok(Ok(()));
+    }
+    let (group, version) = given.split_once('/').unwrap_or(("", given));
+    if resource.custom.is_some() {
+        let mut errors = Vec::new();
+        for (name, found, wanted) in [("kind", kind, &resource.kind), ("apiVersion", given, &wanted)] {
+            if found != wanted {
+                errors.push(Error::invalid(&Path::new(name), found, format!("must be {wanted}")));
+            }
+        }
+        let name = value["metadata"]["name"].as_str().unwrap_or_default();
+        return Err(Status::invalid(About { group, kind, name }, &errors));
+    }
+    let mut known = registry.all();
+    let other = known.find(|other| other.group == group && other.version == version && other.kind == kind);
+    let why = match other {
+        None => format!(
+            "no kind \"{kind}\" is registered for version \"{given}\" in scheme \"pkg/api/legacyscheme/scheme.go:30\""
+        ),
+        Some(other) => match go::canonical(&other.schema, &mut value.clone()) {
+            Err(why) => why,
+            Ok(_) => {
+                let hub = if resource.group.is_empty() { "core" } else { &resource.group };
+                format!("converting ({version}.{kind}) to ({hub}.{}): unknown conversion", resource.kind)
+            }
+        },
+    };
+    Ok(Err(why))
 }

@@ -1,228 +1,288 @@
-//! Sets of fields: who owns what, as `fieldsV1` writes it.
-
-use std::collections::BTreeMap;
-use std::fmt;
+//! Sets of fields: who owns what, kept as `fieldsV1` writes it.
+//!
+//! A node is an object whose keys are steps of a path: `f:name` a field, `k:{"name":"a"}` the element of a list by its
+//! keys, `v:"x"` the member of a set. A node belongs to the set when it is empty or has the key `.`. Because that is the
+//! form in which sets are stored, reading and writing one costs nothing.
 
 use serde_json::{Map, Value};
 
-use crate::schema::Schema;
+use crate::schema::{Form, Schema};
 
-/// One step of a path.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Element {
-    Field(String),
-    /// The element of a list-map, by its keys.
-    Key(BTreeMap<String, Scalar>),
-    /// The member of a set.
-    Member(Scalar),
-    Index(usize),
+/// One node of a set, and everything below it. The root never belongs to the set itself.
+pub type Node = Map<String, Value>;
+
+const SELF: &str = ".";
+
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct FieldSet(Node);
+
+/// Whether the node itself is in the set. Not to be asked of the root.
+pub fn is_member(node: &Node) -> bool {
+    node.is_empty() || node.contains_key(SELF)
 }
 
-/// A value that tells elements apart. Compared by its JSON text.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Scalar(String);
-
-impl Scalar {
-    pub fn of(value: &Value) -> Self {
-        Self(value.to_string())
-    }
-
-    fn value(&self) -> Value {
-        serde_json::from_str(&self.0).unwrap_or(Value::Null)
-    }
+/// What stands below the node at a step.
+pub fn child<'n>(node: &'n Node, step: &str) -> Option<&'n Node> {
+    node.get(step).and_then(Value::as_object)
 }
 
-/// A set of paths as a tree: a node may belong to the set, and may have members below it.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct FieldSet {
-    pub is_member: bool,
-    pub children: BTreeMap<Element, FieldSet>,
+/// The steps below a node.
+pub fn children(node: &Node) -> impl Iterator<Item = (&String, &Node)> {
+    node.iter().filter(|(step, _)| *step != SELF).filter_map(|(step, below)| Some((step, below.as_object()?)))
+}
+
+/// The name of a field that a step stands for.
+pub fn field_name(step: &str) -> Option<&str> {
+    step.strip_prefix("f:")
 }
 
 impl FieldSet {
-    pub fn is_empty(&self) -> bool {
-        !self.is_member && self.children.values().all(FieldSet::is_empty)
+    pub fn of(root: Node) -> Self {
+        Self(root)
     }
 
-    pub fn insert(&mut self, path: &[Element]) {
-        let mut node = self;
-        for element in path {
-            node = node.children.entry(element.clone()).or_default();
+    /// Reads `fieldsV1` as a client wrote it; nothing when it is no set of fields.
+    pub fn parse(value: &Value) -> Option<Self> {
+        canonical(value.as_object()?).map(Self)
+    }
+
+    /// The set in an entry that this server wrote.
+    pub fn stored(value: Value) -> Self {
+        match value {
+            Value::Object(root) => Self(root),
+            _ => Self::default(),
         }
-        node.is_member = true;
     }
 
-    pub fn child(&self, element: &Element) -> Option<&FieldSet> {
-        self.children.get(element)
+    pub fn into_value(self) -> Value {
+        self.0.into()
+    }
+
+    pub fn root(&self) -> &Node {
+        &self.0
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    pub fn insert(&mut self, path: &[String]) {
+        insert(&mut self.0, path);
+    }
+
+    pub fn unite(&mut self, other: &Self) {
+        unite_children(&mut self.0, &other.0);
+    }
+
+    /// Takes away what is there, path by path.
+    pub fn subtract(&mut self, other: &Self) {
+        subtract_children(&mut self.0, &other.0);
+    }
+
+    /// Takes away what is there and everything below it.
+    pub fn subtract_below(&mut self, other: &Self) {
+        for (step, below) in children(&other.0) {
+            remove_below(&mut self.0, step, below);
+        }
     }
 
     #[must_use]
-    pub fn union(&self, other: &Self) -> Self {
-        let mut all = self.clone();
-        all.is_member |= other.is_member;
-        for (element, node) in &other.children {
-            let merged = all.children.get(element).map_or_else(|| node.clone(), |own| own.union(node));
-            all.children.insert(element.clone(), merged);
-        }
-        all
+    pub fn union(mut self, other: &Self) -> Self {
+        self.unite(other);
+        self
+    }
+
+    #[must_use]
+    pub fn difference(mut self, other: &Self) -> Self {
+        self.subtract(other);
+        self
     }
 
     #[must_use]
     pub fn intersection(&self, other: &Self) -> Self {
-        let shared = self.children.iter().filter_map(|(element, node)| {
-            let both = node.intersection(other.child(element)?);
-            (!both.is_empty()).then(|| (element.clone(), both))
-        });
-        Self { is_member: self.is_member && other.is_member, children: shared.collect() }
-    }
-
-    /// What is here and not there, path by path.
-    #[must_use]
-    pub fn difference(&self, other: &Self) -> Self {
-        let rest = self.children.iter().filter_map(|(element, node)| {
-            let left = other.child(element).map_or_else(|| node.clone(), |known| node.difference(known));
-            (!left.is_empty()).then(|| (element.clone(), left))
-        });
-        Self { is_member: self.is_member && !other.is_member, children: rest.collect() }
-    }
-
-    /// What is here and neither there nor below something there.
-    #[must_use]
-    pub fn without(&self, other: &Self) -> Self {
-        let rest = self.children.iter().filter_map(|(element, node)| {
-            let left = match other.child(element) {
-                None => node.clone(),
-                Some(known) if known.is_member => return None,
-                Some(known) => node.without(known),
-            };
-            (!left.is_empty()).then(|| (element.clone(), left))
-        });
-        Self { is_member: self.is_member && !other.is_member, children: rest.collect() }
+        Self(shared_children(&self.0, &other.0))
     }
 
     /// The set with every declared field on the way to a member, so that what is left empty can go as well.
     #[must_use]
     pub fn with_named_fields(&self, schema: &Schema) -> Self {
-        let mut all = self.clone();
-        for (element, node) in &mut all.children {
-            let below = match element {
-                Element::Field(name) => schema.field(name),
-                _ => schema.element(),
-            };
-            let is_declared = match element {
-                Element::Field(name) => {
-                    matches!(&*schema.form, crate::schema::Form::Struct { fields, .. } if fields.contains_key(name))
-                }
-                _ => false,
-            };
-            if let Some(below) = below {
-                *node = node.with_named_fields(below);
-            }
-            node.is_member |= is_declared;
-        }
-        all
+        Self(named(&self.0, Some(schema)))
     }
 
-    /// Every member with its path, in order.
-    pub fn paths(&self) -> Vec<Vec<Element>> {
+    /// Every member as messages write it, in order.
+    pub fn paths(&self) -> Vec<String> {
         let mut found = Vec::new();
-        self.collect(&mut Vec::new(), &mut found);
+        for (step, below) in children(&self.0) {
+            collect(below, &shown(step), &mut found);
+        }
         found
     }
-
-    fn collect(&self, path: &mut Vec<Element>, found: &mut Vec<Vec<Element>>) {
-        if self.is_member {
-            found.push(path.clone());
-        }
-        for (element, node) in &self.children {
-            path.push(element.clone());
-            node.collect(path, found);
-            path.pop();
-        }
-    }
-
-    /// As `fieldsV1` has it.
-    pub fn to_value(&self) -> Value {
-        let mut object = Map::new();
-        for (element, node) in self.children.iter().filter(|(_, node)| !node.is_empty()) {
-            let mut inner = node.to_value();
-            if node.is_member
-                && let Some(map) = inner.as_object_mut()
-                && !map.is_empty()
-            {
-                map.insert(".".into(), Value::Object(Map::new()));
-            }
-            object.insert(element.to_text(), inner);
-        }
-        object.into()
-    }
-
-    /// Reads `fieldsV1`; keys it does not know are dropped.
-    pub fn from_value(value: &Value) -> Self {
-        let mut set = Self::default();
-        for (key, inner) in value.as_object().into_iter().flatten() {
-            if key == "." {
-                set.is_member = true;
-                continue;
-            }
-            let Some(element) = Element::from_text(key) else { continue };
-            let mut node = Self::from_value(inner);
-            // An empty object is a leaf that belongs to the set.
-            if inner.as_object().is_some_and(Map::is_empty) {
-                node.is_member = true;
-            }
-            set.children.insert(element, node);
-        }
-        set
-    }
 }
 
-impl Element {
-    fn to_text(&self) -> String {
-        match self {
-            Element::Field(name) => format!("f:{name}"),
-            Element::Key(keys) => {
-                let object: Map<String, Value> = keys.iter().map(|(name, key)| (name.clone(), key.value())).collect();
-                format!("k:{}", Value::Object(object))
+fn insert(node: &mut Node, path: &[String]) {
+    let Some((step, rest)) = path.split_first() else { return };
+    match node.get_mut(step) {
+        Some(Value::Object(below)) => {
+            // A member must say so once something stands below it, and a node with something below once it is one.
+            if below.is_empty() != rest.is_empty() {
+                below.insert(SELF.into(), Map::new().into());
             }
-            Element::Member(value) => format!("v:{}", value.0),
-            Element::Index(index) => format!("i:{index}"),
+            insert(below, rest);
         }
-    }
-
-    fn from_text(text: &str) -> Option<Self> {
-        let (kind, rest) = text.split_once(':')?;
-        match kind {
-            "f" => Some(Element::Field(rest.to_owned())),
-            "i" => rest.parse().ok().map(Element::Index),
-            "v" => serde_json::from_str::<Value>(rest).ok().map(|value| Element::Member(Scalar::of(&value))),
-            "k" => {
-                let keys: Map<String, Value> = serde_json::from_str(rest).ok()?;
-                Some(Element::Key(keys.iter().map(|(name, value)| (name.clone(), Scalar::of(value))).collect()))
-            }
-            _ => None,
+        _ => {
+            let mut below = Node::new();
+            insert(&mut below, rest);
+            node.insert(step.clone(), below.into());
         }
     }
 }
 
-/// As messages write it: `.spec`, `[name="a"]`, `[="x"]`.
-impl fmt::Display for Element {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Element::Field(name) => write!(f, ".{name}"),
-            Element::Key(keys) => {
-                let parts: Vec<String> = keys.iter().map(|(name, key)| format!("{name}={}", key.0)).collect();
-                write!(f, "[{}]", parts.join(","))
+fn unite_children(node: &mut Node, other: &Node) {
+    for (step, theirs) in children(other) {
+        match node.get_mut(step) {
+            Some(Value::Object(own)) => unite(own, theirs),
+            _ => {
+                node.insert(step.clone(), theirs.clone().into());
             }
-            Element::Member(value) => write!(f, "[={}]", value.0),
-            Element::Index(index) => write!(f, "[{index}]"),
         }
     }
 }
 
-/// A path as messages write it.
-pub fn shown(path: &[Element]) -> String {
-    path.iter().map(ToString::to_string).collect()
+fn unite(node: &mut Node, other: &Node) {
+    let belongs = is_member(node) || is_member(other);
+    unite_children(node, other);
+    if belongs && !node.is_empty() && !node.contains_key(SELF) {
+        node.insert(SELF.into(), Map::new().into());
+    }
+}
+
+fn subtract_children(node: &mut Node, other: &Node) {
+    for (step, theirs) in children(other) {
+        if let Some(Value::Object(own)) = node.get_mut(step)
+            && !subtract(own, theirs)
+        {
+            node.remove(step);
+        }
+    }
+}
+
+/// Tells whether anything is left.
+fn subtract(node: &mut Node, other: &Node) -> bool {
+    let stays = is_member(node) && !is_member(other);
+    if !stays {
+        node.remove(SELF);
+    }
+    subtract_children(node, other);
+    if stays && node.len() == 1 {
+        // Only the mark is left: a member with nothing below is empty.
+        node.remove(SELF);
+    }
+    stays || !node.is_empty()
+}
+
+fn remove_below(node: &mut Node, step: &str, other: &Node) {
+    let Some(Value::Object(own)) = node.get_mut(step) else { return };
+    if is_member(other) {
+        node.remove(step);
+        return;
+    }
+    let belongs = is_member(own);
+    for (step, below) in children(other) {
+        remove_below(own, step, below);
+    }
+    if belongs && own.len() == 1 {
+        own.remove(SELF);
+    } else if !belongs && own.is_empty() {
+        node.remove(step);
+    }
+}
+
+fn shared_children(node: &Node, other: &Node) -> Node {
+    let mut all = Node::new();
+    for (step, own) in children(node) {
+        if let Some(both) = child(other, step).and_then(|theirs| shared(own, theirs)) {
+            all.insert(step.clone(), both.into());
+        }
+    }
+    all
+}
+
+fn shared(node: &Node, other: &Node) -> Option<Node> {
+    let mut both = shared_children(node, other);
+    let belongs = is_member(node) && is_member(other);
+    if belongs && !both.is_empty() {
+        both.insert(SELF.into(), Map::new().into());
+    }
+    (belongs || !both.is_empty()).then_some(both)
+}
+
+fn named(node: &Node, schema: Option<&Schema>) -> Node {
+    let mut all = Node::new();
+    for (step, below) in children(node) {
+        let (inner, is_declared) = match (field_name(step), schema) {
+            (Some(name), Some(schema)) => {
+                let declared = matches!(&*schema.form, Form::Struct { fields, .. } if fields.contains_key(name));
+                (schema.field(name), declared)
+            }
+            (None, Some(schema)) => (schema.element(), false),
+            (_, None) => (None, false),
+        };
+        let mut with = named(below, inner.map(|inner| &**inner));
+        if (is_declared || is_member(below)) && !with.is_empty() {
+            with.insert(SELF.into(), Map::new().into());
+        }
+        all.insert(step.clone(), with.into());
+    }
+    all
+}
+
+fn collect(node: &Node, path: &str, found: &mut Vec<String>) {
+    if is_member(node) {
+        found.push(path.to_owned());
+    }
+    for (step, below) in children(node) {
+        collect(below, &format!("{path}{}", shown(step)), found);
+    }
+}
+
+/// A step as messages write it: `.spec`, `[name="a"]`, `[="x"]`, `[0]`.
+pub fn shown(step: &str) -> String {
+    match step.split_once(':') {
+        Some(("f", name)) => format!(".{name}"),
+        Some(("v", value)) => format!("[={value}]"),
+        Some(("k", keys)) => {
+            let keys: Map<String, Value> = serde_json::from_str(keys).unwrap_or_default();
+            let parts: Vec<String> = keys.iter().map(|(name, key)| format!("{name}={key}")).collect();
+            format!("[{}]", parts.join(","))
+        }
+        Some((_, index)) => format!("[{index}]"),
+        None => step.to_owned(),
+    }
+}
+
+/// A node in the one spelling this server uses.
+fn canonical(node: &Node) -> Option<Node> {
+    let mut all = Node::new();
+    for (step, below) in node {
+        let below = below.as_object()?;
+        if step == SELF {
+            all.insert(SELF.into(), Map::new().into());
+            continue;
+        }
+        let step = match step.split_once(':')? {
+            ("f", _) => step.clone(),
+            ("i", index) => format!("i:{}", index.parse::<i64>().ok()?),
+            ("v", value) => format!("v:{}", serde_json::from_str::<Value>(value).ok()?),
+            ("k", keys) => format!("k:{}", Value::Object(serde_json::from_str(keys).ok()?)),
+            _ => return None,
+        };
+        let mut below = canonical(below)?;
+        if below.len() == 1 {
+            below.remove(SELF);
+        }
+        all.insert(step, below.into());
+    }
+    Some(all)
 }
 
 #[cfg(test)]
@@ -231,24 +291,56 @@ mod tests {
 
     use super::*;
 
-    fn set(value: &Value) -> FieldSet {
-        FieldSet::from_value(value)
+    fn set(value: Value) -> FieldSet {
+        FieldSet::parse(&value).unwrap()
     }
 
     #[test]
     fn fields_read_back_as_written() {
         let fields = json!({"f:spec": {"f:list": {"k:{\"n\":\"a\"}": {".": {}, "f:v": {}}}, "f:set": {"v:\"x\"": {}}}});
-        assert_eq!(set(&fields).to_value(), fields);
-        let paths: Vec<String> = set(&fields).paths().iter().map(|path| shown(path)).collect();
+        assert_eq!(set(fields.clone()).into_value(), fields);
+        let paths = set(fields).paths();
         assert_eq!(paths, [".spec.list[n=\"a\"]", ".spec.list[n=\"a\"].v", ".spec.set[=\"x\"]"]);
     }
 
     #[test]
+    fn a_set_has_one_spelling() {
+        let odd = json!({"f:l": {".": {}, "k:{ \"b\": 1, \"a\":\"x\" }": {".": {}}}});
+        assert_eq!(set(odd).into_value(), json!({"f:l": {".": {}, "k:{\"a\":\"x\",\"b\":1}": {}}}));
+        for wrong in [json!({"x": {}}), json!({"v:{": {}}), json!({"k:1": {}}), json!({"f:a": 1}), json!([])] {
+            assert_eq!(FieldSet::parse(&wrong), None, "{wrong}");
+        }
+    }
+
+    #[test]
     fn sets_add_and_subtract() {
-        let (one, two) = (set(&json!({"f:a": {}, "f:b": {"f:c": {}}})), set(&json!({"f:b": {"f:c": {}, "f:d": {}}})));
-        assert_eq!(one.union(&two).to_value(), json!({"f:a": {}, "f:b": {"f:c": {}, "f:d": {}}}));
-        assert_eq!(one.intersection(&two).to_value(), json!({"f:b": {"f:c": {}}}));
-        assert_eq!(two.difference(&one).to_value(), json!({"f:b": {"f:d": {}}}));
-        assert_eq!(two.without(&set(&json!({"f:b": {}}))).to_value(), json!({}));
+        let one = || set(json!({"f:a": {}, "f:b": {"f:c": {}}}));
+        let two = || set(json!({"f:b": {"f:c": {}, "f:d": {}}}));
+        assert_eq!(one().union(&two()).into_value(), json!({"f:a": {}, "f:b": {"f:c": {}, "f:d": {}}}));
+        assert_eq!(one().intersection(&two()).into_value(), json!({"f:b": {"f:c": {}}}));
+        assert_eq!(two().difference(&one()).into_value(), json!({"f:b": {"f:d": {}}}));
+        let mut left = two();
+        left.subtract_below(&set(json!({"f:b": {}})));
+        assert!(left.is_empty());
+    }
+
+    #[test]
+    fn a_member_keeps_its_place_when_what_is_below_changes() {
+        let leaf = || set(json!({"f:a": {}}));
+        let deep = || set(json!({"f:a": {".": {}, "f:b": {}}}));
+        let below = || set(json!({"f:a": {"f:b": {}}}));
+        assert_eq!(leaf().union(&below()), deep());
+        assert_eq!(deep().difference(&below()), leaf());
+        assert_eq!(deep().difference(&leaf()), below());
+        assert_eq!(deep().intersection(&leaf()), leaf());
+        assert!(leaf().intersection(&below()).is_empty());
+        let mut inserted = leaf();
+        inserted.insert(&["f:a".into(), "f:b".into()]);
+        assert_eq!(inserted, deep());
+        let mut inserted = FieldSet::default();
+        inserted.insert(&["f:a".into(), "f:b".into()]);
+        assert_eq!(inserted, below());
+        inserted.insert(&["f:a".into()]);
+        assert_eq!(inserted, deep());
     }
 }

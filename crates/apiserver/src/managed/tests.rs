@@ -1,6 +1,6 @@
 use serde_json::{Value, json};
 
-use super::{ApplyError, Intent, apply, track};
+use super::{ApplyError, Conflict, Intent, apply, track};
 use crate::schema::Schema;
 use crate::schema::load::custom;
 
@@ -17,6 +17,7 @@ fn intent(manager: &str) -> Intent {
         manager: manager.into(),
         api_version: "v1".into(),
         subresource: String::new(),
+        resets: &super::NOTHING,
         time: "2026-01-01T00:00:00Z".parse().unwrap(),
     }
 }
@@ -28,7 +29,9 @@ fn applied(
     force: bool,
 ) -> Result<Value, Vec<(String, Vec<String>)>> {
     apply(&schema(), live, config, &intent(manager), force).map_err(|error| match error {
-        ApplyError::Conflicts(conflicts) => conflicts,
+        ApplyError::Conflicts(conflicts) => {
+            conflicts.into_iter().map(|Conflict { manager, fields }| (manager, fields.paths())).collect()
+        }
         ApplyError::Typed(why) => panic!("{why}"),
     })
 }

@@ -1,8 +1,11 @@
 //! Objects seen through their schema: which fields they have, how two differ, how one is merged into another.
 
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, LazyLock};
+
 use serde_json::{Map, Value};
 
-use super::set::{Element, FieldSet, Scalar, shown};
+use super::set::{self, FieldSet, Node};
 use crate::schema::{Form, ListType, Schema, Unset};
 
 /// Where two objects differ.
@@ -22,7 +25,7 @@ enum View<'a> {
     List(&'a ListType),
 }
 
-static NO_SCHEMA: std::sync::LazyLock<std::sync::Arc<Schema>> = std::sync::LazyLock::new(Schema::any);
+static NO_SCHEMA: LazyLock<Arc<Schema>> = LazyLock::new(Schema::any);
 
 fn view<'a>(schema: &'a Schema, value: &Value) -> View<'a> {
     match (&*schema.form, value) {
@@ -41,19 +44,23 @@ fn element(schema: &Schema) -> &Schema {
     schema.element().map_or(&**NO_SCHEMA, |element| element)
 }
 
-/// What tells an element of a list apart. Keys that are missing have their default.
-fn identity(schema: &Schema, list: &ListType, item: &Value) -> Element {
+fn is_declared(schema: &Schema, name: &str) -> bool {
+    matches!(&*schema.form, Form::Struct { fields, .. } if fields.contains_key(name))
+}
+
+/// What tells an element of a list apart, as a step of a path. Keys that are missing have their default.
+pub fn identity(schema: &Schema, list: &ListType, item: &Value) -> String {
     match list {
         ListType::Map(keys) => {
             let items = element(schema);
             let key = |name: &String| {
                 let default = || items.field(name).and_then(|field| key_default(field));
-                let value = item.get(name).cloned().or_else(default)?;
-                Some((name.clone(), Scalar::of(&value)))
+                Some((name.clone(), item.get(name).cloned().or_else(default)?))
             };
-            Element::Key(keys.iter().filter_map(key).collect())
+            let keys: Map<String, Value> = keys.iter().filter_map(key).collect();
+            format!("k:{}", Value::Object(keys))
         }
-        _ => Element::Member(Scalar::of(item)),
+        _ => format!("v:{item}"),
     }
 }
 
@@ -69,143 +76,184 @@ fn key_default(field: &Schema) -> Option<Value> {
 
 /// Every field that an applied configuration owns.
 pub fn fields(schema: &Schema, value: &Value) -> FieldSet {
-    let mut set = FieldSet::default();
+    FieldSet::of(owned(schema, value).unwrap_or_default())
+}
+
+/// What is owned of a value: itself if it is a leaf or has nothing in it, else what is inside; nothing of a list
+/// without elements. Its parent may add that the value itself is owned as well.
+fn owned(schema: &Schema, value: &Value) -> Option<Node> {
+    let mut node = Node::new();
     match view(schema, value) {
-        View::Leaf => set.is_member = true,
+        View::Leaf => return Some(node),
         View::Map => {
-            for (name, inner) in value.as_object().into_iter().flatten() {
-                let mut node = fields(field(schema, name), inner);
-                let is_declared = matches!(&*schema.form, Form::Struct { fields, .. } if fields.contains_key(name));
-                let is_empty = inner.is_null() || inner.as_object().is_some_and(Map::is_empty);
-                node.is_member |= is_empty || !is_declared;
-                set.children.insert(Element::Field(name.clone()), node);
+            let object = value.as_object()?;
+            for (name, inner) in object {
+                let inside = owned(field(schema, name), inner);
+                let inside = if is_declared(schema, name) { inside } else { Some(itself_too(inside)) };
+                if let Some(inside) = inside {
+                    node.insert(format!("f:{name}"), inside.into());
+                }
             }
+            (object.is_empty() || !node.is_empty()).then_some(node)
         }
         View::List(list) => {
             for item in value.as_array().into_iter().flatten() {
-                let mut node = fields(element(schema), item);
-                node.is_member = true;
-                set.children.insert(identity(schema, list, item), node);
+                let inside = itself_too(owned(element(schema), item));
+                let step = identity(schema, list, item);
+                // Of elements that cannot be told apart only the place is owned.
+                let inside = if node.contains_key(&step) { Node::new() } else { inside };
+                node.insert(step, inside.into());
             }
+            (!node.is_empty()).then_some(node)
         }
     }
-    set
+}
+
+fn itself_too(inside: Option<Node>) -> Node {
+    let mut node = inside.unwrap_or_default();
+    if !node.is_empty() {
+        node.insert(".".into(), Map::new().into());
+    }
+    node
 }
 
 /// How `new` differs from `old`.
 pub fn compare(schema: &Schema, old: &Value, new: &Value) -> Difference {
-    let mut difference = Difference::default();
-    walk(schema, Some(old), Some(new), &mut Vec::new(), &mut difference);
-    difference
+    let mut walk = Walk { path: Vec::new(), difference: Difference::default() };
+    if old != new {
+        walk.both(schema, Some(old), Some(new));
+    }
+    walk.difference
 }
 
-fn walk(
-    schema: &Schema,
-    old: Option<&Value>,
-    new: Option<&Value>,
-    path: &mut Vec<Element>,
-    difference: &mut Difference,
-) {
-    let is_empty = |value: Option<&Value>| match value {
+struct Walk {
+    path: Vec<String>,
+    difference: Difference,
+}
+
+impl Walk {
+    /// The two are known to differ.
+    fn both(&mut self, schema: &Schema, old: Option<&Value>, new: Option<&Value>) {
+        let shape = [new, old].into_iter().flatten().find(|value| !value.is_null()).unwrap_or(&Value::Null);
+        let view = view(schema, shape);
+        let is_leaf = is_empty(old) && is_empty(new) || matches!(view, View::Leaf);
+        match (old, new) {
+            (None, _) => self.difference.added.insert(&self.path),
+            (_, None) => self.difference.removed.insert(&self.path),
+            _ if is_leaf => self.difference.modified.insert(&self.path),
+            _ => {}
+        }
+        if is_leaf {
+            return;
+        }
+        match view {
+            View::Leaf => {}
+            View::Map => self.objects(schema, old.and_then(Value::as_object), new.and_then(Value::as_object)),
+            View::List(list) => self.lists(schema, list, old, new),
+        }
+    }
+
+    fn objects(&mut self, schema: &Schema, old: Option<&Map<String, Value>>, new: Option<&Map<String, Value>>) {
+        for (name, before) in old.into_iter().flatten() {
+            let after = new.and_then(|new| new.get(name));
+            if after != Some(before) {
+                self.step(format!("f:{name}"), field(schema, name), Some(before), after);
+            }
+        }
+        for (name, after) in new.into_iter().flatten() {
+            if old.is_none_or(|old| !old.contains_key(name)) {
+                self.step(format!("f:{name}"), field(schema, name), None, Some(after));
+            }
+        }
+    }
+
+    fn lists(&mut self, schema: &Schema, list: &ListType, old: Option<&Value>, new: Option<&Value>) {
+        let mut found: BTreeMap<String, (Vec<&Value>, Vec<&Value>)> = BTreeMap::new();
+        for item in old.and_then(Value::as_array).into_iter().flatten() {
+            found.entry(identity(schema, list, item)).or_default().0.push(item);
+        }
+        for item in new.and_then(Value::as_array).into_iter().flatten() {
+            found.entry(identity(schema, list, item)).or_default().1.push(item);
+        }
+        for (step, (before, after)) in found {
+            if before == after {
+                continue;
+            }
+            if before.len() <= 1 && after.len() <= 1 {
+                self.step(step, element(schema), before.first().copied(), after.first().copied());
+                continue;
+            }
+            // Elements that cannot be told apart are compared all at once.
+            self.path.push(step);
+            match (before.is_empty(), after.is_empty()) {
+                (true, _) => self.difference.added.insert(&self.path),
+                (_, true) => self.difference.removed.insert(&self.path),
+                _ => self.difference.modified.insert(&self.path),
+            }
+            self.path.pop();
+        }
+    }
+
+    fn step(&mut self, step: String, schema: &Schema, old: Option<&Value>, new: Option<&Value>) {
+        self.path.push(step);
+        self.both(schema, old, new);
+        self.path.pop();
+    }
+}
+
+fn is_empty(value: Option<&Value>) -> bool {
+    match value {
         None | Some(Value::Null) => true,
         Some(Value::Object(object)) => object.is_empty(),
         Some(Value::Array(items)) => items.is_empty(),
         Some(_) => false,
-    };
-    let shape = [new, old].into_iter().flatten().find(|value| !value.is_null()).unwrap_or(&Value::Null);
-    let is_leaf = is_empty(old) && is_empty(new) || matches!(view(schema, shape), View::Leaf);
-    match (old, new) {
-        (None, _) => difference.added.insert(path),
-        (_, None) => difference.removed.insert(path),
-        (Some(old), Some(new)) if is_leaf && old != new => difference.modified.insert(path),
-        _ => {}
-    }
-    if is_leaf {
-        return;
-    }
-    for (element, below) in children(schema, old, new) {
-        let at = |value: Option<&Value>| value.and_then(|value| child(schema, value, &element).cloned());
-        let (old, new) = (at(old), at(new));
-        path.push(element);
-        walk(below, old.as_ref(), new.as_ref(), path, difference);
-        path.pop();
     }
 }
 
-/// The children that either object has.
-fn children<'a>(schema: &'a Schema, old: Option<&Value>, new: Option<&Value>) -> Vec<(Element, &'a Schema)> {
-    let mut found: Vec<(Element, &Schema)> = Vec::new();
-    let mut seen = std::collections::BTreeSet::new();
-    for value in [old, new].into_iter().flatten() {
-        match view(schema, value) {
-            View::Leaf => {}
-            View::Map => {
-                for name in value.as_object().into_iter().flatten().map(|(name, _)| name) {
-                    let element = Element::Field(name.clone());
-                    if seen.insert(element.clone()) {
-                        found.push((element, field(schema, name)));
-                    }
-                }
-            }
-            View::List(list) => {
-                for item in value.as_array().into_iter().flatten() {
-                    let one = identity(schema, list, item);
-                    if seen.insert(one.clone()) {
-                        found.push((one, element(schema)));
-                    }
-                }
-            }
-        }
-    }
-    found
-}
-
-fn child<'v>(schema: &Schema, value: &'v Value, wanted: &Element) -> Option<&'v Value> {
-    match wanted {
-        Element::Field(name) => value.get(name),
-        _ => value.as_array()?.iter().find(|item| identity(schema, &schema.list, item) == *wanted),
-    }
-}
-
-/// The live object with the configuration laid over it.
-pub fn merge(schema: &Schema, live: Option<&Value>, config: &Value) -> Value {
-    let Some(live) = live.filter(|live| !live.is_null()) else { return config.clone() };
-    match (view(schema, config), live) {
+/// Lays a configuration over the live object.
+pub fn merge(schema: &Schema, live: &mut Value, config: &Value) {
+    match (view(schema, config), &mut *live) {
         (View::Map, Value::Object(present)) => {
-            let mut merged = present.clone();
             for (name, inner) in config.as_object().into_iter().flatten() {
-                let value = merge(field(schema, name), present.get(name), inner);
-                merged.insert(name.clone(), value);
+                match present.get_mut(name) {
+                    Some(own) => merge(field(schema, name), own, inner),
+                    None => {
+                        present.insert(name.clone(), inner.clone());
+                    }
+                }
             }
-            merged.into()
         }
-        (View::List(list), Value::Array(present)) => {
+        (View::List(list), Value::Array(present)) if !(present.is_empty() && is_empty(Some(config))) => {
             let wanted = config.as_array().map(Vec::as_slice).unwrap_or_default();
-            merge_lists(schema, list, present, wanted).into()
+            *present = merge_lists(schema, list, std::mem::take(present), wanted);
         }
-        _ => config.clone(),
+        _ => *live = config.clone(),
     }
 }
 
 /// Elements that only the live list has keep their place before the next shared one; the order of the others is the
 /// configuration's.
-fn merge_lists(schema: &Schema, list: &ListType, live: &[Value], config: &[Value]) -> Vec<Value> {
+fn merge_lists(schema: &Schema, list: &ListType, live: Vec<Value>, config: &[Value]) -> Vec<Value> {
     let name = |item: &Value| identity(schema, list, item);
-    let (live_names, config_names): (Vec<Element>, Vec<Element>) =
-        (live.iter().map(name).collect(), config.iter().map(name).collect());
+    let live_names: Vec<String> = live.iter().map(name).collect();
+    let config_names: Vec<String> = config.iter().map(name).collect();
+    let config_has: BTreeSet<&String> = config_names.iter().collect();
+    let mut places: BTreeMap<&String, Vec<usize>> = BTreeMap::new();
+    for (place, name) in live_names.iter().enumerate() {
+        places.entry(name).or_default().push(place);
+    }
+    let mut live: Vec<Option<Value>> = live.into_iter().map(Some).collect();
     let mut merged = Vec::with_capacity(live.len() + config.len());
     let mut at = 0;
     for (item, own) in config.iter().zip(&config_names) {
-        let shared = live_names.iter().position(|other| other == own);
+        let shared = places.get(own).and_then(|places| places.first().copied());
         // Up to the element we are at, whatever only the live object has goes first.
         if shared.is_none_or(|shared| shared >= at) {
             while at < live.len() && Some(at) != shared {
-                if config_names.contains(&live_names[at]) {
-                    if shared.is_none() {
-                        break;
-                    }
-                } else {
-                    merged.push(live[at].clone());
+                if !config_has.contains(&live_names[at]) {
+                    merged.extend(live[at].take());
+                } else if shared.is_none() {
+                    break;
                 }
                 at += 1;
             }
@@ -213,200 +261,65 @@ fn merge_lists(schema: &Schema, list: &ListType, live: &[Value], config: &[Value
                 at += 1;
             }
         }
-        merged.push(merge(element(schema), shared.map(|shared| &live[shared]), item));
+        // Elements that cannot be told apart give way to the one that is applied.
+        let is_unique = places.get(own).is_some_and(|places| places.len() == 1);
+        merged.push(match shared.filter(|_| is_unique).and_then(|shared| live[shared].take()) {
+            Some(mut present) => {
+                merge(element(schema), &mut present, item);
+                present
+            }
+            None => item.clone(),
+        });
     }
-    for (item, own) in live.iter().zip(&live_names).skip(at) {
-        if !config_names.contains(own) {
-            merged.push(item.clone());
+    for (item, own) in live.into_iter().zip(&live_names).skip(at) {
+        if !config_has.contains(own) {
+            merged.extend(item);
         }
     }
     merged
 }
 
-/// The object without the fields of a set; what becomes empty by that goes too.
-pub fn remove(schema: &Schema, value: &Value, set: &FieldSet) -> Option<Value> {
-    match view(schema, value) {
-        View::Leaf => Some(value.clone()),
-        View::Map => {
-            let object = value.as_object()?;
-            let mut kept = Map::new();
-            for (name, inner) in object {
-                match set.child(&Element::Field(name.clone())) {
-                    None => {
-                        kept.insert(name.clone(), inner.clone());
+/// Takes the fields of a set out of an object. What becomes empty by that goes too, unless it is an element or an
+/// undeclared field of its own: of those null is left.
+pub fn remove(schema: &Schema, value: &mut Value, gone: &FieldSet) {
+    if !gone.is_empty() && !remove_below(schema, value, gone.root()) {
+        *value = Map::new().into();
+    }
+}
+
+/// Tells whether anything is left of the value.
+fn remove_below(schema: &Schema, value: &mut Value, gone: &Node) -> bool {
+    match (view(schema, value), value) {
+        (View::Map, Value::Object(object)) => {
+            for (step, below) in set::children(gone) {
+                let Some(name) = set::field_name(step) else { continue };
+                let Some(inner) = object.get_mut(name) else { continue };
+                if set::is_member(below) {
+                    object.remove(name);
+                } else if !remove_below(field(schema, name), inner, below) {
+                    *inner = Value::Null;
+                }
+            }
+            !object.is_empty()
+        }
+        (View::List(list), Value::Array(items)) => {
+            items.retain_mut(|item| match set::child(gone, &identity(schema, list, item)) {
+                None => true,
+                Some(below) if set::is_member(below) => false,
+                Some(below) => {
+                    if !remove_below(element(schema), item, below) {
+                        *item = Value::Null;
                     }
-                    Some(node) if node.is_member => {}
-                    Some(node) => {
-                        if let Some(left) = remove(field(schema, name), inner, node) {
-                            kept.insert(name.clone(), left);
-                        }
-                    }
+                    true
                 }
-            }
-            (object.is_empty() || !kept.is_empty()).then(|| kept.into())
+            });
+            !items.is_empty()
         }
-        View::List(list) => {
-            let items = value.as_array()?;
-            let mut kept = Vec::new();
-            for item in items {
-                match set.child(&identity(schema, list, item)) {
-                    None => kept.push(item.clone()),
-                    Some(node) if node.is_member => {}
-                    Some(node) => kept.extend(remove(element(schema), item, node)),
-                }
-            }
-            (items.is_empty() || !kept.is_empty()).then(|| kept.into())
-        }
+        // The inside of a leaf cannot be told apart: all of it goes.
+        (_, Value::Object(_) | Value::Array(_)) => false,
+        _ => true,
     }
-}
-
-/// What is wrong with an applied configuration, in the words of the typed reader.
-pub fn check(schema: &Schema, value: &Value) -> Result<(), String> {
-    check_at(schema, value, &mut Vec::new())
-}
-
-fn check_at(schema: &Schema, value: &Value, path: &mut Vec<Element>) -> Result<(), String> {
-    if value.is_null() {
-        return Ok(());
-    }
-    let at = |path: &[Element], what: String| Err(format!("{}: {what}", shown(path)));
-    let plain = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-    match &*schema.form {
-        Form::Struct { .. } | Form::Map(_) => {
-            let Value::Object(object) = value else {
-                return at(path, format!("expected map, got &{{{}}}", plain(value)));
-            };
-            for (name, inner) in object {
-                path.push(Element::Field(name.clone()));
-                match schema.field(name) {
-                    Some(field) => check_at(field, inner, path)?,
-                    None if schema.keeps_unknown => {}
-                    None => return at(path, "field not declared in schema".into()),
-                }
-                path.pop();
-            }
-            Ok(())
-        }
-        Form::List(items) => {
-            let Value::Array(list) = value else {
-                return at(path, format!("expected list, got &{{{}}}", plain(value)));
-            };
-            check_elements(schema, list, path)?;
-            for (index, item) in list.iter().enumerate() {
-                path.push(match schema.list {
-                    ListType::Atomic => Element::Index(index),
-                    _ => identity(schema, &schema.list, item),
-                });
-                check_at(items, item, path)?;
-                path.pop();
-            }
-            Ok(())
-        }
-        Form::Text | Form::Bytes | Form::Time | Form::MicroTime if !value.is_string() => {
-            at(path, format!("expected string, got &{{{}}}", plain(value)))
-        }
-        Form::Integer { .. } | Form::Number if !value.is_number() => {
-            at(path, format!("expected numeric (int or float), got {}", go_kind(value)))
-        }
-        Form::Boolean if !value.is_boolean() => at(path, format!("expected boolean, got &{{{}}}", plain(value))),
-        _ => Ok(()),
-    }
-}
-
-fn go_kind(value: &Value) -> &'static str {
-    match value {
-        Value::Bool(_) => "bool",
-        Value::String(_) => "string",
-        Value::Array(_) => "list",
-        Value::Object(_) => "map",
-        Value::Null | Value::Number(_) => "null",
-    }
-}
-
-/// Elements that cannot be told apart.
-fn check_elements(schema: &Schema, list: &[Value], path: &[Element]) -> Result<(), String> {
-    let mut seen = std::collections::BTreeSet::new();
-    if schema.list == ListType::Atomic {
-        return Ok(());
-    }
-    for (index, item) in list.iter().enumerate() {
-        let own = identity(schema, &schema.list, item);
-        if let (Element::Key(found), ListType::Map(keys)) = (&own, &schema.list)
-            && found.is_empty()
-        {
-            let keys: Vec<String> = keys.iter().map(|key| format!("{key:?}")).collect();
-            return Err(format!(
-                "{}: element {index}: associative list with keys has an element that omits all key fields [{}] (and \
-                 doesn't have default values for any key fields)",
-                shown(path),
-                keys.join(" ")
-            ));
-        }
-        if !seen.insert(own.clone()) {
-            return Err(format!("{}: duplicate entries for key {own}", shown(path)));
-        }
-    }
-    Ok(())
 }
 
 #[cfg(test)]
-mod tests {
-    use serde_json::json;
-
-    use super::*;
-    use crate::schema::load::custom;
-
-    fn schema() -> Schema {
-        custom(&json!({"type": "object", "properties": {
-            "s": {"type": "string"},
-            "map": {"type": "object", "additionalProperties": {"type": "string"}},
-            "atomic": {"type": "object", "x-kubernetes-map-type": "atomic", "properties": {"a": {"type": "string"}}},
-            "plain": {"type": "array", "items": {"type": "string"}},
-            "set": {"type": "array", "items": {"type": "string"}, "x-kubernetes-list-type": "set"},
-            "list": {"type": "array", "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["n"],
-                     "items": {"type": "object", "properties": {"n": {"type": "string"}, "v": {"type": "string"}}}},
-        }}))
-    }
-
-    #[test]
-    fn an_object_owns_leaves_and_elements() {
-        let value = json!({"s": "1", "map": {"a": "1"}, "atomic": {"a": "1"}, "plain": ["x"], "set": ["x"], "list": [{"n": "a", "v": "1"}]});
-        assert_eq!(
-            fields(&schema(), &value).to_value(),
-            json!({"f:s": {}, "f:map": {"f:a": {}}, "f:atomic": {}, "f:plain": {}, "f:set": {"v:\"x\"": {}},
-                   "f:list": {"k:{\"n\":\"a\"}": {".": {}, "f:n": {}, "f:v": {}}}})
-        );
-    }
-
-    #[test]
-    fn a_difference_names_what_came_changed_and_went() {
-        let (old, new) =
-            (json!({"s": "1", "set": ["x"], "plain": ["a"]}), json!({"s": "2", "map": {"a": "1"}, "plain": ["b"]}));
-        let found = compare(&schema(), &old, &new);
-        assert_eq!(found.added.to_value(), json!({"f:map": {".": {}, "f:a": {}}}));
-        assert_eq!(found.modified.to_value(), json!({"f:plain": {}, "f:s": {}}));
-        assert_eq!(found.removed.to_value(), json!({"f:set": {".": {}, "v:\"x\"": {}}}));
-    }
-
-    #[test]
-    fn lists_merge_by_key_and_keep_what_is_only_live() {
-        let items = |names: &str| -> Value { names.chars().map(|name| json!({"n": name.to_string()})).collect() };
-        let merged = |live: &str, config: &str| -> String {
-            let value = merge(&schema(), Some(&json!({"list": items(live)})), &json!({"list": items(config)}));
-            value["list"].as_array().unwrap().iter().map(|item| item["n"].as_str().unwrap()).collect()
-        };
-        assert_eq!(merged("abc", "b"), "abc");
-        assert_eq!(merged("abc", "cb"), "acb");
-        assert_eq!(merged("ab", "xy"), "abxy");
-        assert_eq!(merged("", "xy"), "xy");
-    }
-
-    #[test]
-    fn a_configuration_must_fit_its_types() {
-        let say = |value: Value| check(&schema(), &value).unwrap_err();
-        assert_eq!(say(json!({"no": 1})), ".no: field not declared in schema");
-        assert_eq!(say(json!({"list": [{"n": "a"}, {"n": "a"}]})), ".list: duplicate entries for key [n=\"a\"]");
-        assert_eq!(say(json!({"set": ["a", "a"]})), ".set: duplicate entries for key [=\"a\"]");
-        assert_eq!(say(json!({"plain": "x"})), ".plain: expected list, got &{x}");
-    }
-}
+mod tests;

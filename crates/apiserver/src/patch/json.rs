@@ -14,6 +14,48 @@ pub fn apply(target: &mut Value, operations: &Value) -> Result<(), Impossible> {
     Ok(())
 }
 
+/// What Go calls the type of a JSON value.
+pub fn kind_of(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "bool",
+        Value::Number(_) => "number",
+        Value::String(_) => "string",
+        Value::Array(_) => "array",
+        Value::Object(_) => "object",
+    }
+}
+
+/// Refuses what is no list of operations; returns the unknown fields of those that are.
+pub fn check(operations: &Value) -> Result<Vec<String>, String> {
+    let of_type = |value: &Value, what: &str| format!("json: cannot unmarshal {} into Go {what}", kind_of(value));
+    let listed = match operations {
+        Value::Null => &[][..],
+        Value::Array(listed) => listed,
+        other => return Err(of_type(other, "value of type []handlers.jsonPatchOp")),
+    };
+    let mut unknown = Vec::new();
+    for (index, operation) in listed.iter().enumerate() {
+        let Value::Object(fields) = operation else {
+            if operation.is_null() {
+                continue;
+            }
+            return Err(of_type(operation, "value of type handlers.jsonPatchOp"));
+        };
+        for (name, value) in fields {
+            match name.as_str() {
+                "value" => {}
+                "op" | "path" | "from" if value.is_string() || value.is_null() => {}
+                "op" | "path" | "from" => {
+                    return Err(of_type(value, &format!("struct field jsonPatchOp.{name} of type string")));
+                }
+                _ => unknown.push(format!("unknown field \"[{index}].{name}\"")),
+            }
+        }
+    }
+    Ok(unknown)
+}
+
 fn apply_one(target: &mut Value, operation: &Value) -> Result<(), Impossible> {
     let text = |name: &str| operation[name].as_str().ok_or(Impossible);
     let path = pointer(text("path")?)?;
@@ -50,7 +92,7 @@ fn pointer(text: &str) -> Result<Vec<String>, Impossible> {
 fn find<'v>(target: &'v Value, path: &[String]) -> Option<&'v Value> {
     path.iter().try_fold(target, |value, part| match value {
         Value::Object(object) => object.get(part),
-        Value::Array(items) => items.get(part.parse::<usize>().ok()?),
+        Value::Array(items) => items.get(index(part, items.len())?),
         _ => None,
     })
 }
@@ -58,9 +100,17 @@ fn find<'v>(target: &'v Value, path: &[String]) -> Option<&'v Value> {
 fn find_mut<'v>(target: &'v mut Value, path: &[String]) -> Option<&'v mut Value> {
     path.iter().try_fold(target, |value, part| match value {
         Value::Object(object) => object.get_mut(part),
-        Value::Array(items) => items.get_mut(part.parse::<usize>().ok()?),
+        Value::Array(items) => {
+            let index = index(part, items.len())?;
+            items.get_mut(index)
+        }
         _ => None,
     })
+}
+
+/// The place of an element that is there; negative numbers count from the end.
+fn index(part: &str, length: usize) -> Option<usize> {
+    place(part, length).ok().filter(|index| *index < length && part != "-")
 }
 
 fn parent<'v, 'p>(target: &'v mut Value, path: &'p [String]) -> Result<(&'v mut Value, &'p str), Impossible> {
@@ -170,8 +220,32 @@ mod tests {
             json!({"op": "add", "path": "/no/where", "value": 1}),
             json!({"op": "odd", "path": "/a"}),
             json!({"op": "replace", "path": "/l/7", "value": 1}),
+            json!({"op": "remove", "path": "/l/-"}),
+            json!({"op": "copy", "from": "/none", "path": "/b"}),
+            json!({"op": "move", "from": "/none", "path": "/b"}),
+            json!({"op": "add", "path": "a", "value": 1}),
         ] {
             assert_eq!(patched(json!({"a": 1, "l": []}), &json!([operation])), Err(Impossible), "{operation}");
         }
+    }
+
+    #[test]
+    fn elements_are_counted_from_the_end_as_well() {
+        let operations =
+            json!([{"op": "add", "path": "/l/-1/x", "value": 1}, {"op": "test", "path": "/l/1/x", "value": 1}]);
+        assert_eq!(patched(json!({"l": [{}, {}]}), &operations), Ok(json!({"l": [{}, {"x": 1}]})));
+    }
+
+    #[test]
+    fn what_is_no_operation_is_told_in_gos_words() {
+        let cases = [
+            (json!({}), "json: cannot unmarshal object into Go value of type []handlers.jsonPatchOp"),
+            (json!(["x"]), "json: cannot unmarshal string into Go value of type handlers.jsonPatchOp"),
+            (json!([{"op": 1}]), "json: cannot unmarshal number into Go struct field jsonPatchOp.op of type string"),
+        ];
+        for (operations, wanted) in cases {
+            assert_eq!(check(&operations), Err(wanted.to_owned()));
+        }
+        assert_eq!(check(&json!([{"op": "add", "odd": 1}])), Ok(vec!["unknown field \"[0].odd\"".to_owned()]));
     }
 }

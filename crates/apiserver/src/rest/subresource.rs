@@ -7,10 +7,11 @@ use serde_json::{Value, json};
 use super::list::typed;
 use super::reply::Reply;
 use super::service::{Call, Server};
-use super::write::{Next, Part, Write};
+use super::write::{Next, Part, Write, check_patch_options};
 use crate::admission::{Attributes, Operation};
 use crate::kinds::Resource;
 use crate::kinds::text_at;
+use crate::managed;
 use crate::patch;
 use crate::status::{About, Result, Status};
 
@@ -39,15 +40,18 @@ impl Server {
             return Ok(Reply::ok(present));
         }
         let write = Write { call, resource, part: Part::Scale, is_dry_run: call.query.dry_run("UpdateOptions")? };
-        let mut wanted = if verb == "update" {
-            let encoding = super::body::encoding(call.content_type.as_deref())?;
-            super::body::parse(&call.body, encoding).map_err(Status::bad_request)?.value
-        } else {
-            let kind = patch::Kind::of(call.content_type.as_deref(), resource)?;
-            let mut value = present.clone();
-            patch::Patch::parse(kind, &call.body)?.apply(&mut value, &crate::schema::Schema::any())?;
-            value
+        let kind = (verb == "patch").then(|| patch::Kind::of(call.content_type.as_deref(), resource)).transpose()?;
+        let mut wanted = match kind {
+            None => {
+                let encoding = super::body::encoding(call.content_type.as_deref())?;
+                super::body::parse(&call.body, encoding).map_err(Status::bad_request)?.value
+            }
+            Some(kind) => {
+                check_patch_options(call, kind)?;
+                self.patched_scale(&write, kind, &read.value, &present, &paths)?
+            }
         };
+        let is_applied = kind == Some(patch::Kind::Apply);
         let attributes = Attributes::of_write(call, resource, Operation::Update, write.is_dry_run);
         if self.may_mutate(&attributes) {
             self.mutate(&attributes, Some(&mut wanted), Some(&present)).await?;
@@ -64,10 +68,29 @@ impl Server {
                 let mut value = read.value.clone();
                 value["metadata"]["resourceVersion"] = wanted["metadata"]["resourceVersion"].clone();
                 set_at(&mut value, &paths.replicas, replicas.into());
-                Ok(Next { value, has_managed: false })
+                if is_applied {
+                    managed::scale::take_back(&mut value, &paths.replicas, &resource.api_version(), &wanted);
+                }
+                Ok(Next { value, has_managed: is_applied })
             })
             .await?;
         Ok(Reply::ok(paths.scale_of(&object.value)))
+    }
+
+    fn patched_scale(
+        &self,
+        write: &Write<'_>,
+        kind: patch::Kind,
+        object: &Value,
+        present: &Value,
+        paths: &ScalePaths,
+    ) -> Result<Value> {
+        if kind == patch::Kind::Apply {
+            return self.apply_scale(write.call, &write.intent(self), object, present, &paths.replicas);
+        }
+        let mut value = present.clone();
+        patch::Patch::parse(kind, &write.call.body)?.apply(&mut value, &crate::schema::Schema::any())?;
+        Ok(value)
     }
 
     /// The namespace controller says that nothing is left.

@@ -82,6 +82,7 @@ impl Write<'_> {
             manager,
             api_version: self.resource.api_version(),
             subresource: self.part.subresource().to_owned(),
+            resets: managed::resets(self.resource, self.part.subresource()),
             time: server.clock.time(),
         }
     }
@@ -209,8 +210,11 @@ impl Server {
             .replace(write, PATCH_TRIES, |read| {
                 let mut value = typed(resource, &read.value);
                 patch.apply(&mut value, &resource.schema)?;
-                if let Err(refused) = self.settle(call, resource, &mut value, Vec::new()) {
-                    let (Refused::Type(why) | Refused::Strict(why)) = refused;
+                let settled = match patch::check_type(&self.registry(), resource, &value)? {
+                    Ok(()) => self.settle(call, resource, &mut value, patch.problems.clone()),
+                    Err(why) => Err(Refused::Type(why)),
+                };
+                if let Err(Refused::Type(why) | Refused::Strict(why)) = settled {
                     let error = Error::invalid(&Path::new("patch"), value.to_string(), why);
                     return Err(Status::invalid(About { group: "", kind: "", name: "" }, &[error]));
                 }
@@ -224,20 +228,20 @@ impl Server {
     /// Server-side apply.
     async fn apply(&self, write: &Write<'_>) -> Result<(Arc<Object>, bool)> {
         let (call, resource) = (write.call, write.resource);
-        let config = patch::apply::read(call, resource)?;
+        let mut config = patch::apply::read(call, &resource.api_version(), &resource.kind)?;
+        let namespace = config["metadata"]["namespace"].as_str().unwrap_or_default().to_owned();
+        let written = call.query.get("fieldManager") == managed::KUBECTL;
+        let written = written.then(|| format!("{}\n", typed(resource, &config)));
+        self.settle_applied(call, &mut config)?;
         let is_forced = call.query.flag("force").unwrap_or_default();
         let intent = write.intent(self);
         let make = |live: Option<&Value>| -> Result<Next> {
-            let written = config.clone();
-            let mut config = config.clone();
-            self.settle_applied(call, &mut config)?;
             let mut value = managed::apply(&resource.schema, live, &config, &intent, is_forced)
-                .map_err(|error| error.to_status(resource, call))?;
-            if intent.manager == managed::KUBECTL {
-                let applied = format!("{}\n", typed(resource, &written));
+                .map_err(|error| error.to_status(resource, &namespace, &call.path.name))?;
+            if let Some(written) = &written {
                 let annotations = value["metadata"]["annotations"].as_object_mut();
                 if let Some(last) = annotations.and_then(|annotations| annotations.get_mut(managed::LAST_APPLIED)) {
-                    *last = applied.into();
+                    *last = written.clone().into();
                 }
             }
             for name in ["uid", "resourceVersion"] {
@@ -280,7 +284,8 @@ impl Server {
         for _ in 0..tries {
             let read = self.store.get(&resource.storage, &key).ok_or_else(|| call.not_found(resource))?;
             let next = make(&read)?;
-            let value = self.next_value(write, &read, next).await?;
+            let mut value = self.next_value(write, &read, next).await?;
+            managed::keep_times(&read.value, &mut value);
             if value == read.value {
                 return Ok(read);
             }
@@ -523,7 +528,7 @@ fn check_manager(call: &Call, options: &str) -> Result<()> {
     if errors.is_empty() { Ok(()) } else { Err(Status::invalid(super::query::options(options), &errors)) }
 }
 
-fn check_patch_options(call: &Call, kind: patch::Kind) -> Result<()> {
+pub fn check_patch_options(call: &Call, kind: patch::Kind) -> Result<()> {
     check_manager(call, "PatchOptions")?;
     let mut errors = Vec::new();
     if kind == patch::Kind::Apply {

@@ -11,6 +11,11 @@ use serde_json::{Map, Value, json};
 
 use super::{Form, Schema, Unset};
 
+mod bytes;
+mod print;
+
+pub use print::{printed, printed_as_source, printed_map};
+
 /// Makes the object what Go would print after reading it. Returns the paths of the fields it did not know; an error is
 /// what Go's decoder would say of a value of the wrong type.
 pub fn canonical(schema: &Schema, value: &mut Value) -> Result<Vec<String>, String> {
@@ -108,9 +113,13 @@ impl Walk {
 
     fn scalar(&mut self, form: &Form, value: &mut Value) -> Result<(), String> {
         match form {
-            Form::Text | Form::Bytes if value.is_string() => Ok(()),
+            Form::Text if value.is_string() => Ok(()),
             Form::Text => Err(self.wrong(value, "string")),
-            Form::Bytes => Err(self.wrong(value, "[]uint8")),
+            Form::Bytes => match value.as_str().map(bytes::illegal_byte) {
+                Some(None) => Ok(()),
+                Some(Some(place)) => Err(format!("illegal base64 data at input byte {place}")),
+                None => Err(self.wrong(value, "[]uint8")),
+            },
             Form::Boolean if value.is_boolean() => Ok(()),
             Form::Boolean => Err(self.wrong(value, "bool")),
             Form::Number if value.is_number() => Ok(()),

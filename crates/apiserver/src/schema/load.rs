@@ -117,8 +117,18 @@ fn strategy(source: &Value) -> Strategy {
     }
 }
 
-/// A node of a CRD's `openAPIV3Schema`.
+/// A CRD's `openAPIV3Schema`, where every resource, also one inside another, has the metadata that all have.
+pub fn custom_resource(source: &Value, metadata: &Arc<Schema>) -> Schema {
+    node(source, Some(metadata)).with_field("metadata", Arc::clone(metadata))
+}
+
+/// A node of a CRD's `openAPIV3Schema` by itself.
 pub fn custom(source: &Value) -> Schema {
+    node(source, None)
+}
+
+fn node(source: &Value, metadata: Option<&Arc<Schema>>) -> Schema {
+    let custom = |source: &Value| node(source, metadata);
     let keeps_unknown = source["x-kubernetes-preserve-unknown-fields"] == true;
     let properties = source["properties"].as_object();
     let others = source.get("additionalProperties").filter(|others| others.is_object());
@@ -130,7 +140,13 @@ pub fn custom(source: &Value) -> Schema {
             (None, None) if source["additionalProperties"] == true => Form::Map(Schema::any()),
             (properties, others) => {
                 let field = |(name, source): (&String, &Value)| (name.clone(), Arc::new(custom(source)));
-                let fields = properties.into_iter().flatten().map(field).collect();
+                let mut fields: BTreeMap<String, Arc<Schema>> = properties.into_iter().flatten().map(field).collect();
+                if let Some(metadata) = metadata.filter(|_| source["x-kubernetes-embedded-resource"] == true) {
+                    for name in ["apiVersion", "kind"] {
+                        fields.entry(name.to_owned()).or_insert_with(|| Arc::new(Schema::of(Form::Text)));
+                    }
+                    fields.insert("metadata".to_owned(), Arc::clone(metadata));
+                }
                 Form::Struct { name: String::new(), fields, others }
             }
         },
