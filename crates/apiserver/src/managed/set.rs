@@ -291,22 +291,22 @@ mod tests {
 
     use super::*;
 
-    fn set(value: Value) -> FieldSet {
-        FieldSet::parse(&value).unwrap()
+    fn set(value: &Value) -> FieldSet {
+        FieldSet::parse(value).unwrap()
     }
 
     #[test]
     fn fields_read_back_as_written() {
         let fields = json!({"f:spec": {"f:list": {"k:{\"n\":\"a\"}": {".": {}, "f:v": {}}}, "f:set": {"v:\"x\"": {}}}});
-        assert_eq!(set(fields.clone()).into_value(), fields);
-        let paths = set(fields).paths();
+        assert_eq!(set(&fields).into_value(), fields);
+        let paths = set(&fields).paths();
         assert_eq!(paths, [".spec.list[n=\"a\"]", ".spec.list[n=\"a\"].v", ".spec.set[=\"x\"]"]);
     }
 
     #[test]
     fn a_set_has_one_spelling() {
         let odd = json!({"f:l": {".": {}, "k:{ \"b\": 1, \"a\":\"x\" }": {".": {}}}});
-        assert_eq!(set(odd).into_value(), json!({"f:l": {".": {}, "k:{\"a\":\"x\",\"b\":1}": {}}}));
+        assert_eq!(set(&odd).into_value(), json!({"f:l": {".": {}, "k:{\"a\":\"x\",\"b\":1}": {}}}));
         for wrong in [json!({"x": {}}), json!({"v:{": {}}), json!({"k:1": {}}), json!({"f:a": 1}), json!([])] {
             assert_eq!(FieldSet::parse(&wrong), None, "{wrong}");
         }
@@ -314,21 +314,21 @@ mod tests {
 
     #[test]
     fn sets_add_and_subtract() {
-        let one = || set(json!({"f:a": {}, "f:b": {"f:c": {}}}));
-        let two = || set(json!({"f:b": {"f:c": {}, "f:d": {}}}));
+        let one = || set(&json!({"f:a": {}, "f:b": {"f:c": {}}}));
+        let two = || set(&json!({"f:b": {"f:c": {}, "f:d": {}}}));
         assert_eq!(one().union(&two()).into_value(), json!({"f:a": {}, "f:b": {"f:c": {}, "f:d": {}}}));
         assert_eq!(one().intersection(&two()).into_value(), json!({"f:b": {"f:c": {}}}));
         assert_eq!(two().difference(&one()).into_value(), json!({"f:b": {"f:d": {}}}));
         let mut left = two();
-        left.subtract_below(&set(json!({"f:b": {}})));
+        left.subtract_below(&set(&json!({"f:b": {}})));
         assert!(left.is_empty());
     }
 
     #[test]
     fn a_member_keeps_its_place_when_what_is_below_changes() {
-        let leaf = || set(json!({"f:a": {}}));
-        let deep = || set(json!({"f:a": {".": {}, "f:b": {}}}));
-        let below = || set(json!({"f:a": {"f:b": {}}}));
+        let leaf = || set(&json!({"f:a": {}}));
+        let deep = || set(&json!({"f:a": {".": {}, "f:b": {}}}));
+        let below = || set(&json!({"f:a": {"f:b": {}}}));
         assert_eq!(leaf().union(&below()), deep());
         assert_eq!(deep().difference(&below()), leaf());
         assert_eq!(deep().difference(&leaf()), below());

@@ -84,7 +84,7 @@ pub fn fields(schema: &Schema, value: &Value) -> FieldSet {
 fn owned(schema: &Schema, value: &Value) -> Option<Node> {
     let mut node = Node::new();
     match view(schema, value) {
-        View::Leaf => return Some(node),
+        View::Leaf => Some(node),
         View::Map => {
             let object = value.as_object()?;
             for (name, inner) in object {

@@ -136,7 +136,7 @@ fn merge_lists(schema: Option<&Schema>, strategy: &Strategy, items: Vec<Value>, 
                 merged.push(item);
             }
         }
-        return reordered(merged, patch, &before, None);
+        return reordered(&merged, patch, &before, None);
     };
     let element = schema.and_then(|schema| schema.element()).map(|element| &**element);
     let Some((mut items, wanted)) = follow_directives(items, patch, key)? else {
@@ -151,7 +151,7 @@ fn merge_lists(schema: Option<&Schema>, strategy: &Strategy, items: Vec<Value>, 
             _ => items.push(item.clone()),
         }
     }
-    reordered(items, &wanted, &before, Some(key))
+    reordered(&items, &wanted, &before, Some(key))
 }
 
 /// What the directives leave of a list, and the other elements of the patch; nothing when these replace the list.
@@ -207,7 +207,7 @@ fn merge_in_order(
         (None, Some(patch)) => patch.iter().filter_map(plain).collect(),
         (Some(before), Some(patch)) => merge_lists(schema, strategy, before.clone(), patch)?,
     };
-    object.insert(name.to_owned(), reordered(merged, &order, &before.unwrap_or_default(), key)?.into());
+    object.insert(name.to_owned(), reordered(&merged, &order, &before.unwrap_or_default(), key)?.into());
     Ok(())
 }
 
@@ -240,7 +240,7 @@ fn check_order(patch: &[Value], order: &[Value], key: Option<&str>) -> Result<()
 }
 
 /// A list in a given order. What the order does not name stays before what it stood before.
-fn reordered(items: Vec<Value>, order: &[Value], before: &[Value], key: Option<&str>) -> Result<Vec<Value>> {
+fn reordered(items: &[Value], order: &[Value], before: &[Value], key: Option<&str>) -> Result<Vec<Value>> {
     if let Some(key) = key
         && let Some(fields) = items.iter().filter_map(Value::as_object).find(|fields| !fields.contains_key(key))
     {

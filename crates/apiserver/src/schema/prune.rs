@@ -4,14 +4,22 @@ use serde_json::Value;
 
 use super::{Form, Schema};
 
-/// Removes unknown fields; returns their paths in the order of the object.
+/// Removes unknown fields; returns their paths in the order of the object, those in the metadata of resources inside it
+/// last.
 pub fn prune(schema: &Schema, value: &mut Value) -> Vec<String> {
     let mut unknown = Vec::new();
     walk(schema, value, "", &mut unknown);
-    unknown
+    let (inside, mut outside): (Vec<Unknown>, Vec<Unknown>) = unknown.into_iter().partition(|one| one.is_in_metadata);
+    outside.extend(inside);
+    outside.into_iter().map(|one| one.path).collect()
 }
 
-fn walk(schema: &Schema, value: &mut Value, path: &str, unknown: &mut Vec<String>) {
+struct Unknown {
+    path: String,
+    is_in_metadata: bool,
+}
+
+fn walk(schema: &Schema, value: &mut Value, path: &str, unknown: &mut Vec<Unknown>) {
     match value {
         Value::Object(object) => {
             let is_closed = !schema.keeps_unknown && knows_its_fields(schema);
@@ -24,7 +32,9 @@ fn walk(schema: &Schema, value: &mut Value, path: &str, unknown: &mut Vec<String
                 let keep =
                     !is_closed || schema.is_embedded && ["apiVersion", "kind", "metadata"].contains(&name.as_str());
                 if !keep {
-                    unknown.push(at);
+                    // Only built-in types have a name.
+                    let is_in_metadata = matches!(&*schema.form, Form::Struct { name, .. } if !name.is_empty());
+                    unknown.push(Unknown { path: at, is_in_metadata });
                 }
                 keep
             });
@@ -74,5 +84,17 @@ mod tests {
             json!({"a": {"b": "1"}, "free": {"any": 1, "in": {}}, "map": {"m": {"k": "1"}}, "list": [{"k": "1"}]})
         );
         assert_eq!(unknown, ["a.c", "free.in.no", "list[0].l", "map.m.l", "x"]);
+    }
+
+    #[test]
+    fn a_resource_inside_another_has_metadata_of_its_own() {
+        let metadata = crate::kinds::BuiltIn::types().get("meta.v1.ObjectMeta");
+        let source = json!({"type": "object", "properties": {
+            "emb": {"type": "object", "x-kubernetes-embedded-resource": true, "properties": {"spec": {"type": "object"}}},
+        }});
+        let schema = crate::schema::load::custom_resource(&source, &metadata);
+        let mut value = json!({"emb": {"apiVersion": "v1", "kind": "K", "metadata": {"name": "n", "odd": 1}, "x": 1}});
+        assert_eq!(prune(&schema, &mut value), ["emb.x", "emb.metadata.odd"]);
+        assert_eq!(value, json!({"emb": {"apiVersion": "v1", "kind": "K", "metadata": {"name": "n"}}}));
     }
 }

@@ -15,7 +15,7 @@ fn pod(names: &str) -> Value {
 }
 
 /// The pod with containers `ab` after a patch of its spec: the names of its containers, or why not.
-fn containers(spec: Value) -> String {
+fn containers(spec: &Value) -> String {
     match patched(pod("ab"), &json!({"spec": spec})) {
         Ok(pod) => {
             let list = pod["spec"]["containers"].as_array().unwrap();
@@ -59,7 +59,7 @@ fn lists_merge_by_key_in_an_order() {
         ),
     ];
     for (spec, wanted) in cases {
-        assert_eq!(containers(spec.clone()), wanted, "{spec}");
+        assert_eq!(containers(&spec), wanted, "{spec}");
     }
 }
 
