@@ -17,6 +17,9 @@ pub struct Wanted {
     /// Where to write a kubeconfig with the administrator's token.
     #[arg(long, value_name = "FILE")]
     kubeconfig: Option<PathBuf>,
+    /// Collect garbage by owner references and empty namespaces that end, as the controllers of a cluster do.
+    #[arg(long)]
+    collect: bool,
 }
 
 fn apiserver() -> Command {
@@ -32,6 +35,9 @@ pub fn run(wanted: &Wanted) -> Result<()> {
     if let Some(file) = &wanted.kubeconfig {
         command.arg("--kubeconfig").arg(std::path::absolute(file)?);
     }
+    if wanted.collect {
+        command.arg("--collect");
+    }
     program::run(command)
 }
 
@@ -44,9 +50,11 @@ pub struct Running {
 }
 
 impl Running {
-    pub fn start() -> Result<Self> {
+    /// `collects` when it should also do what the controllers for garbage and namespaces do.
+    pub fn start(collects: bool) -> Result<Self> {
         // It ends when its standard input does, so nothing is left behind, however we end.
         let mut command = apiserver();
+        command.args(collects.then_some("--collect"));
         command.arg("--until-input-ends").stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut child = command.spawn().context("cannot start the embedded API server")?;
         let output = child.stdout.take().context("standard output was asked to be a pipe")?;

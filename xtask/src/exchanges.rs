@@ -56,9 +56,10 @@ pub fn run(wanted: Wanted, report: Option<&Path>) -> Result<()> {
             play(&replayer, &dir, server, &wanted.token.unwrap_or_default(), wanted.have.as_deref())
         }
         (None, false) => {
-            let server = apiserver::Running::start()?;
-            let mut command =
-                play(&replayer, &dir, &server.url, &server.token, wanted.have.as_deref().or(Some(EMBEDDED)));
+            let have = wanted.have.as_deref().unwrap_or(EMBEDDED);
+            // Stories that need no controllers were recorded where nothing is collected.
+            let server = apiserver::Running::start(have.split(',').any(|have| have == "kcm"))?;
+            let mut command = play(&replayer, &dir, &server.url, &server.token, Some(have));
             if let Some(story) = &wanted.story {
                 command.args(["--story", story]);
             }
@@ -83,7 +84,7 @@ pub fn run(wanted: Wanted, report: Option<&Path>) -> Result<()> {
 
 /// Plays everything on the embedded server: how many stories pass, and which families fell below their floor.
 pub fn against_floors(dir: &Path) -> Result<(usize, Vec<String>)> {
-    let server = apiserver::Running::start()?;
+    let server = apiserver::Running::start(false)?;
     let file = program::scratch("exchanges.json");
     let mut command = play(&replayer(dir)?, dir, &server.url, &server.token, Some(EMBEDDED));
     command.arg("--report").arg(&file).stdout(std::process::Stdio::null());

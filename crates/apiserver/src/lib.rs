@@ -26,6 +26,7 @@ pub mod protobuf;
 
 pub mod auth;
 mod bootstrap;
+mod collect;
 pub mod rest;
 pub mod socket;
 

@@ -19,6 +19,9 @@ struct Arguments {
     /// Where to write a kubeconfig with the administrator's token.
     #[arg(long, value_name = "FILE")]
     kubeconfig: Option<PathBuf>,
+    /// Collect garbage by owner references and empty namespaces that end, as the controllers of a cluster do.
+    #[arg(long)]
+    collect: bool,
     /// End when standard input ends, as for a program that starts this one.
     #[arg(long, hide = true)]
     until_input_ends: bool,
@@ -28,7 +31,8 @@ struct Arguments {
 async fn main() -> Result<()> {
     let arguments = Arguments::parse();
     let seed = seed()?;
-    let settings = Settings::new(Clock::starting_at(Timestamp::now()), seed);
+    let settings =
+        Settings { collects: arguments.collect, ..Settings::new(Clock::starting_at(Timestamp::now()), seed) };
     let server = ApiServer::start(settings);
     let identity = Identity::generate()?;
     let socket = Socket::bind(SocketAddr::from((Ipv4Addr::LOCALHOST, arguments.port)), &identity).await?;

@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 
 use bytes::Bytes;
 use serde_json::{Map, Value};
-use tokio::sync::watch;
+use tokio::sync::{mpsc, watch};
 
 /// How many changes of a collection are remembered.
 const HISTORY_MAX: usize = 10_000;
@@ -41,6 +41,13 @@ pub struct Change {
     pub new: Option<Arc<Object>>,
 }
 
+/// A change, told to who follows everything.
+#[derive(Debug, Clone)]
+pub struct News {
+    pub collection: Arc<str>,
+    pub change: Change,
+}
+
 /// Why something was not written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Refusal {
@@ -67,11 +74,14 @@ pub struct Store {
 #[derive(Debug)]
 struct State {
     revision: u64,
-    collections: HashMap<String, Collection>,
+    collections: HashMap<Arc<str>, Collection>,
+    /// Those who are told of every change.
+    followers: Vec<mpsc::UnboundedSender<News>>,
 }
 
 #[derive(Debug)]
 struct Collection {
+    name: Arc<str>,
     objects: BTreeMap<Key, Arc<Object>>,
     history: VecDeque<Change>,
     /// Changes up to and including this revision are forgotten.
@@ -128,7 +138,8 @@ impl Default for Store {
 impl Store {
     /// A store that remembers this many changes per collection.
     pub fn with_history(history_max: usize) -> Self {
-        Self { state: Mutex::new(State { revision: 1, collections: HashMap::new() }), history_max }
+        let state = State { revision: 1, collections: HashMap::new(), followers: Vec::new() };
+        Self { state: Mutex::new(state), history_max }
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -166,10 +177,8 @@ impl Store {
         state.expect(collection, &key, read)?;
         let revision = state.next_revision();
         let last = Arc::new(Object::new(stamped(last, revision), revision));
-        let stored = state.collection(collection);
-        stored.objects.remove(&key);
-        let change = Change { revision, key, old: Some(Arc::clone(&last)), new: None };
-        stored.remember(self.history_max, change);
+        state.collection(collection).objects.remove(&key);
+        state.tell(self.history_max, collection, Change { revision, key, old: Some(Arc::clone(&last)), new: None });
         Ok(last)
     }
 
@@ -233,6 +242,14 @@ impl Store {
         self.state().collection(collection).signal.subscribe()
     }
 
+    /// Every change from now on, of all collections, in order. It is for parts of the server that keep up; watches are
+    /// cursors into the history instead.
+    pub fn follow(&self) -> mpsc::UnboundedReceiver<News> {
+        let (sender, receiver) = mpsc::unbounded_channel();
+        self.state().followers.push(sender);
+        receiver
+    }
+
     /// Forgets all changes up to a revision, in every collection.
     pub fn compact(&self, revision: u64) {
         let mut state = self.state();
@@ -250,13 +267,15 @@ impl State {
 
     fn collection(&mut self, name: &str) -> &mut Collection {
         if !self.collections.contains_key(name) {
+            let name: Arc<str> = name.into();
             let collection = Collection {
+                name: Arc::clone(&name),
                 objects: BTreeMap::new(),
                 history: VecDeque::new(),
                 forgotten: self.revision,
                 signal: watch::Sender::new(0),
             };
-            self.collections.insert(name.to_owned(), collection);
+            self.collections.insert(name, collection);
         }
         self.collections.get_mut(name).expect("it was just made")
     }
@@ -271,10 +290,20 @@ impl State {
     fn write(&mut self, history_max: usize, collection: &str, key: Key, value: Value) -> Arc<Object> {
         let revision = self.next_revision();
         let object = Arc::new(Object::new(stamped(value, revision), revision));
-        let stored = self.collection(collection);
-        let old = stored.objects.insert(key.clone(), Arc::clone(&object));
-        stored.remember(history_max, Change { revision, key, old, new: Some(Arc::clone(&object)) });
+        let old = self.collection(collection).objects.insert(key.clone(), Arc::clone(&object));
+        self.tell(history_max, collection, Change { revision, key, old, new: Some(Arc::clone(&object)) });
         object
+    }
+
+    /// Remembers a change and tells who wants to know.
+    fn tell(&mut self, history_max: usize, collection: &str, change: Change) {
+        if !self.followers.is_empty() {
+            let name = Arc::clone(&self.collection(collection).name);
+            let news = News { collection: name, change: change.clone() };
+            // Who no longer listens follows no more.
+            self.followers.retain(|follower| follower.send(news.clone()).is_ok());
+        }
+        self.collection(collection).remember(history_max, change);
     }
 }
 

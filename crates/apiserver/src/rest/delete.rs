@@ -19,8 +19,8 @@ use crate::schema::object_at;
 use crate::status::{About, Result, Status};
 use crate::store::{Key, Object, Refusal};
 
-const ORPHAN: &str = "orphan";
-const FOREGROUND: &str = "foregroundDeletion";
+pub const ORPHAN: &str = "orphan";
+pub const FOREGROUND: &str = "foregroundDeletion";
 
 /// What a client says about a deletion, in the body or in the query.
 #[derive(Debug, Clone, Default)]

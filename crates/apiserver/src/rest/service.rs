@@ -36,12 +36,14 @@ pub struct Settings {
     pub admin_token: Option<String>,
     /// More users, who have what bindings give them.
     pub users: Vec<StaticUser>,
+    /// Whether what nobody owns and what lives in ending namespaces is removed, as controllers of a cluster do.
+    pub collects: bool,
 }
 
 impl Settings {
-    /// The usual ones.
+    /// A server where nothing happens that no client asked for.
     pub fn new(clock: Clock, seed: [u8; 32]) -> Self {
-        Self { clock, seed, admin_token: None, users: Vec::new() }
+        Self { clock, seed, admin_token: None, users: Vec::new(), collects: false }
     }
 }
 
@@ -129,8 +131,17 @@ impl ApiServer {
             dialer: Dialer::default(),
             registry: RwLock::new(Arc::new(registry)),
         };
+        let server = Arc::new(server);
+        if settings.collects {
+            crate::collect::start(&server);
+        }
         server.bootstrap();
-        Self(Arc::new(server))
+        Self(server)
+    }
+
+    /// Another handle to a server.
+    pub fn of(server: Arc<Server>) -> Self {
+        Self(server)
     }
 
     /// The bearer token that may do everything.
