@@ -24,11 +24,26 @@ pub enum Subject {
         #[arg(long, value_name = "FILE")]
         report: Option<PathBuf>,
     },
+    /// The embedded API server: writes, watches, memory and start, beside the aims.
+    Apiserver {
+        /// Only measures whose name starts with this, as in `status`.
+        #[arg(long, value_name = "MEASURE")]
+        only: Option<String>,
+        /// Small and short: shows that everything runs; the figures say little.
+        #[arg(long)]
+        quick: bool,
+        /// Also write the result as JSON.
+        #[arg(long, value_name = "FILE")]
+        report: Option<PathBuf>,
+    },
 }
 
 pub fn run(subject: Subject) -> Result<()> {
-    let Subject::Engine { only, quick, count, report } = subject;
-    let mut command = program::cargo(["run", "--quiet", "--release", "--package", "kueue-bench", "--", "engine"]);
+    let (name, only, quick, count, report) = match subject {
+        Subject::Engine { only, quick, count, report } => ("engine", only, quick, count, report),
+        Subject::Apiserver { only, quick, report } => ("apiserver", only, quick, false, report),
+    };
+    let mut command = program::cargo(["run", "--quiet", "--release", "--package", "kueue-bench", "--", name]);
     if let Some(only) = only {
         command.args(["--only", &only]);
     }

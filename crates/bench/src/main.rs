@@ -1,8 +1,10 @@
-//! Measures the engine on the loads that Kueue was measured on, and shows both beside each other.
+//! Measures the engine on the loads that Kueue was measured on, and shows both beside each other; and the embedded API
+//! server beside its aims.
 //!
-//! `cargo xtask bench engine` is the way to start it. Every load runs in a process of its own, so that memory and
-//! instruction counts are its alone.
+//! `cargo xtask bench engine` and `cargo xtask bench apiserver` are the way to start it. Every load runs in a process of
+//! its own, so that memory and instruction counts are its alone.
 
+mod apiserver;
 mod count;
 mod jobs;
 mod loads;
@@ -46,6 +48,25 @@ enum Command {
         #[arg(long, value_name = "FILE")]
         report: Option<PathBuf>,
     },
+    /// The embedded API server, beside its aims.
+    Apiserver {
+        /// Only measures whose name starts with this.
+        #[arg(long, value_name = "MEASURE")]
+        only: Option<String>,
+        /// Small and short: shows that everything runs; the figures say little.
+        #[arg(long)]
+        quick: bool,
+        /// Also write the result as JSON.
+        #[arg(long, value_name = "FILE")]
+        report: Option<PathBuf>,
+    },
+    /// One measure of the API server in this process, the figure on standard output.
+    #[command(hide = true)]
+    Measure {
+        measure: String,
+        #[arg(long)]
+        quick: bool,
+    },
     /// One load in this process, the result as JSON on standard output.
     #[command(hide = true)]
     Run {
@@ -61,6 +82,12 @@ fn main() -> Result<()> {
     match Cli::parse().command {
         Command::Engine { only, quick, count: true, report } => count::run(only.as_deref(), quick, report.as_deref()),
         Command::Engine { only, quick, count: false, report } => run_all(only.as_deref(), quick, report.as_deref()),
+        Command::Apiserver { only, quick, report } => apiserver::run_all(only.as_deref(), quick, report.as_deref()),
+        Command::Measure { measure, quick } => {
+            let found = apiserver::Measure::find(&measure).with_context(|| format!("nothing is called {measure}"))?;
+            println!("{}", found.run(quick)?);
+            Ok(())
+        }
         Command::Run { load, size, rounds } => {
             let load = Load::find(&load).with_context(|| format!("no load is called {load}"))?;
             println!("{}", serde_json::to_string(&load.run(size, rounds))?);
@@ -85,7 +112,8 @@ fn run_all(only: Option<&str>, quick: bool, report: Option<&std::path::Path>) ->
             rows.push(row);
         }
     }
-    report::finish(&rows, quick, report)
+    let reached = rows.iter().filter(|row| row.is_aim_reached()).count();
+    report::finish(&rows, (reached, rows.len()), quick, report)
 }
 
 /// Runs the load in a process of its own.

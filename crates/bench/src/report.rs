@@ -27,10 +27,10 @@ pub struct Row {
 }
 
 #[derive(Serialize)]
-struct Report<'a> {
+struct Report<'a, R> {
     machine: Machine,
     is_quick: bool,
-    rows: &'a [Row],
+    rows: &'a [R],
 }
 
 /// The most that a pending workload may take.
@@ -60,6 +60,10 @@ impl Row {
             is_aim_reached,
             measured,
         }
+    }
+
+    pub fn is_aim_reached(&self) -> bool {
+        self.is_aim_reached
     }
 
     pub fn print(&self) {
@@ -99,18 +103,23 @@ pub fn print_header() {
     println!("{:<6} {:>9} {:>20} {:>16} {:>7} {:>10} {:>4}", "load", "size", "ours", "Kueue", "times", "aim", "met");
 }
 
-pub fn finish(rows: &[Row], is_quick: bool, file: Option<&Path>) -> Result<()> {
+/// `reached` of so many aims.
+pub fn finish<R: Serialize>(
+    rows: &[R],
+    (reached, aims): (usize, usize),
+    is_quick: bool,
+    file: Option<&Path>,
+) -> Result<()> {
     if let Some(file) = file {
         let report = Report { machine: Machine::here(), is_quick, rows };
         let text = serde_json::to_string_pretty(&report)?;
         std::fs::write(file, text + "\n").with_context(|| format!("cannot write {}", file.display()))?;
     }
-    let reached = rows.iter().filter(|row| row.is_aim_reached).count();
-    println!("{reached} of {} aims reached", rows.len());
+    println!("{reached} of {aims} aims reached");
     Ok(())
 }
 
-fn short(figure: f64) -> String {
+pub fn short(figure: f64) -> String {
     if figure < 100.0 {
         let text = format!("{figure:.2}");
         text.trim_end_matches('0').trim_end_matches('.').to_owned()
