@@ -9,9 +9,11 @@ mod hope;
 
 use kueue_core::amount::Amount;
 use kueue_core::gates::Gate;
+use smallvec::smallvec;
 
 use crate::ask::{FlavorView, PodSetAssignmentView, WantedFlavor, WantedPodSet};
 use crate::engine::Engine;
+use crate::few::{Few, add_amount};
 use crate::id::{FlavorId, Name, NodeId, PoolId, QueueId, ResourceId, WorkloadId};
 use crate::names::Names;
 use crate::queue::Rules;
@@ -19,7 +21,7 @@ use crate::slice::Replaced;
 use crate::text;
 use crate::text::refusal::Refusal;
 use crate::trace::PodSetTrace;
-use crate::workload::{Progress, Total};
+use crate::workload::{PodSet, Progress, Total};
 
 pub(crate) use attempt::{Attempt, Obstacle};
 use flavor::Found;
@@ -98,9 +100,9 @@ pub(crate) struct PodSetAssignment {
     /// Its position among the workload's pod sets.
     pub(crate) index: usize,
     pub(crate) count: i32,
-    pub(crate) requests: Vec<(ResourceId, i64)>,
+    pub(crate) requests: Few<(ResourceId, i64)>,
     /// By resource name.
-    pub(crate) flavors: Vec<(ResourceId, Choice)>,
+    pub(crate) flavors: Few<(ResourceId, Choice)>,
     refusals: Vec<Refusal>,
     /// By flavor name.
     attempts: Vec<Attempt>,
@@ -112,7 +114,7 @@ pub(crate) struct Assignment {
     pub(crate) pod_sets: Vec<PodSetAssignment>,
     /// The furthest borrowing of all resources.
     pub(crate) borrowing: u32,
-    pub(crate) usage: Vec<(PoolId, Amount)>,
+    pub(crate) usage: Few<(PoolId, Amount)>,
     pub(crate) mode: Mode,
     pub(crate) obstacle: Option<&'static str>,
     pub(crate) progress: Progress,
@@ -140,23 +142,25 @@ impl Engine {
         let mut assignment = Assignment {
             pod_sets: Vec::with_capacity(totals.len()),
             borrowing: 0,
-            usage: Vec::new(),
+            usage: Few::new(),
             mode: Mode::NoFit,
             obstacle: None,
             progress: Progress {
-                tried: vec![Vec::new(); totals.len()],
+                tried: smallvec![Few::new(); totals.len()],
                 generation: self.quotas.node(plan.node).generation,
                 cycle: self.cycles,
             },
         };
         for first in 0..totals.len() {
-            let members = self.group_led_by(plan.workload, first);
+            let alone = [first];
+            let together = self.group_led_by(plan.workload, first);
+            let members = together.as_deref().unwrap_or(&alone);
             let mut group: Vec<Total> = members.iter().map(|index| totals[*index].clone()).collect();
             if counts_pods {
                 group.iter_mut().for_each(|total| self.set_pods(total, pods));
             }
             let mut is_failed = false;
-            for pod_set in self.assign_group(plan, &members, group, &assignment.usage) {
+            for pod_set in self.assign_group(plan, members, group, &assignment.usage) {
                 is_failed |= !pod_set.requests.is_empty() && pod_set.flavors.is_empty();
                 let name = &self.workloads[plan.workload].pod_sets[pod_set.index].spec.name;
                 assignment.add(pod_set, name, plan.replaced, &mut self.names);
@@ -184,13 +188,13 @@ impl Engine {
         }
     }
 
-    /// The pod sets that share flavors, if this is the first of them; a pod set without group is alone.
-    fn group_led_by(&self, workload: WorkloadId, first: usize) -> Vec<usize> {
+    /// The pod sets that share flavors with this one; nobody if that is another's to say, nothing if it is alone.
+    fn group_led_by(&self, workload: WorkloadId, first: usize) -> Option<Vec<usize>> {
         let pod_sets = &self.workloads[workload].pod_sets;
-        let Some(group) = &pod_sets[first].spec.group else { return vec![first] };
+        let group = pod_sets[first].spec.group.as_ref()?;
         let members: Vec<usize> =
             (0..pod_sets.len()).filter(|index| pod_sets[*index].spec.group.as_ref() == Some(group)).collect();
-        if members.first() == Some(&first) { members } else { Vec::new() }
+        Some(if members.first() == Some(&first) { members } else { Vec::new() })
     }
 
     /// Finds flavors for what all members need together; each member takes those of the resources it asks for.
@@ -226,11 +230,11 @@ impl Engine {
         assigned
     }
 
-    fn sum_of(&self, totals: &[Total]) -> Vec<(ResourceId, i64)> {
+    fn sum_of(&self, totals: &[Total]) -> Few<(ResourceId, i64)> {
         if let [alone] = totals {
             return alone.requests.clone();
         }
-        let mut sums: Vec<(ResourceId, i64)> = Vec::new();
+        let mut sums: Few<(ResourceId, i64)> = Few::new();
         for (resource, amount) in totals.iter().flat_map(|total| &total.requests) {
             match sums.iter_mut().find(|(known, _)| known == resource) {
                 Some((_, sum)) => *sum = sum.saturating_add(*amount),
@@ -249,7 +253,7 @@ impl Engine {
         requests: &[(ResourceId, i64)],
         assumed: &[(PoolId, Amount)],
     ) -> Found {
-        let mut all = Found { choices: Vec::new(), refusals: Vec::new(), attempts: Vec::new() };
+        let mut all = Found { choices: Few::new(), refusals: Vec::new(), attempts: Vec::new() };
         for (resource, amount) in requests.iter().copied() {
             let is_covered = plan.rules.group_of(resource).is_some();
             if !is_covered && (amount == 0 || self.ignores_undeclared()) {
@@ -318,7 +322,7 @@ impl Assignment {
         let pod_sets = wanted.iter().enumerate().map(|(index, pod_set)| PodSetAssignment {
             index,
             count: pod_set.count,
-            requests: Vec::new(),
+            requests: Few::new(),
             flavors: pod_set.flavors.iter().map(&mut choice).collect(),
             refusals: Vec::new(),
             attempts: Vec::new(),
@@ -326,21 +330,21 @@ impl Assignment {
         Self {
             pod_sets: pod_sets.collect(),
             borrowing: 0,
-            usage: Vec::new(),
+            usage: Few::new(),
             mode: Mode::Preempt,
             obstacle: None,
-            progress: Progress { tried: Vec::new(), generation: 0, cycle: 0 },
+            progress: Progress::default(),
         }
     }
 
     fn add(&mut self, pod_set: PodSetAssignment, name: &Name, replaced: Option<&Replaced>, names: &mut Names) {
-        let mut tried = Vec::with_capacity(pod_set.flavors.len());
+        let mut tried = Few::with_capacity(pod_set.flavors.len());
         for (resource, choice) in &pod_set.flavors {
             self.borrowing = self.borrowing.max(choice.borrow);
             let pool = names.pool_id(choice.flavor, *resource);
             let amount = pod_set.requests.iter().find(|(known, _)| known == resource).map_or(0, |(_, amount)| *amount);
             let held = replaced.and_then(|replaced| replaced.holding(name, *resource)).map_or(0, |(_, held)| held);
-            add_usage(&mut self.usage, pool, Amount::new(amount.saturating_sub(held)));
+            add_amount(&mut self.usage, pool, Amount::new(amount.saturating_sub(held)));
             tried.push((*resource, choice.tried));
         }
         self.progress.tried[pod_set.index] = tried;
@@ -356,7 +360,7 @@ impl Assignment {
     }
 
     /// Why not everything fits, pod set by pod set.
-    pub(crate) fn message(&self, pod_set_names: &[&str], names: &Names) -> String {
+    pub(crate) fn message(&self, pod_sets: &[PodSet], names: &Names) -> String {
         let mut message = String::new();
         for pod_set in &self.pod_sets {
             if pod_set.refusals.is_empty() {
@@ -366,19 +370,27 @@ impl Assignment {
                 message.push_str("; ");
             }
             let reasons = sentences(&pod_set.refusals, names);
-            message.push_str(&text::no_flavors(pod_set_names[pod_set.index], &reasons));
+            message.push_str(&text::no_flavors(&pod_sets[pod_set.index].spec.name, &reasons));
         }
         message
     }
 
     /// The flavors that were looked at, for the event about the reservation.
-    pub(crate) fn considered(&self, pod_set_names: &[&str], names: &Names) -> String {
-        let parts = self.pod_sets.iter().filter_map(|pod_set| {
-            let name = pod_set_names[pod_set.index];
-            let attempts: Vec<String> = pod_set.attempts.iter().filter_map(|attempt| attempt.render(names)).collect();
-            (!attempts.is_empty()).then(|| format!("{name}: {}", attempts.join(", ")))
-        });
-        parts.collect::<Vec<_>>().join(" | ")
+    pub(crate) fn considered(&self, pod_sets: &[PodSet], names: &Names) -> String {
+        let mut considered = String::new();
+        for pod_set in &self.pod_sets {
+            let name = &pod_sets[pod_set.index].spec.name;
+            let attempts = pod_set.attempts.iter().filter_map(|attempt| attempt.render(names));
+            for (index, attempt) in attempts.enumerate() {
+                match (index, considered.is_empty()) {
+                    (0, true) => considered.push_str(&format!("{name}: ")),
+                    (0, false) => considered.push_str(&format!(" | {name}: ")),
+                    _ => considered.push_str(", "),
+                }
+                considered.push_str(&attempt);
+            }
+        }
+        considered
     }
 
     /// Pools in which room has to be made.
@@ -395,14 +407,14 @@ impl Assignment {
 
     /// Requests per pool, without what is only counted per pod. Where a slice is replaced, only those of the pods
     /// that are new.
-    pub(crate) fn requests(&self, totals: &[Total], held: &[i32], names: &mut Names) -> Vec<(PoolId, Amount)> {
-        let mut requests = Vec::new();
+    pub(crate) fn requests(&self, totals: &[Total], held: &[i32], names: &mut Names) -> Few<(PoolId, Amount)> {
+        let mut requests = Few::new();
         for pod_set in &self.pod_sets {
             let (Some(total), Some(held)) = (totals.get(pod_set.index), held.get(pod_set.index)) else { continue };
             for (resource, amount) in total.scaled_to(pod_set.count.saturating_sub(*held)).requests {
                 let choice = pod_set.flavors.iter().find(|(known, _)| *known == resource);
                 if let Some((_, choice)) = choice.filter(|_| amount != 0) {
-                    add_usage(&mut requests, names.pool_id(choice.flavor, resource), Amount::new(amount));
+                    add_amount(&mut requests, names.pool_id(choice.flavor, resource), Amount::new(amount));
                 }
             }
         }
@@ -441,11 +453,4 @@ fn sentences(refusals: &[Refusal], names: &Names) -> Vec<String> {
     let mut sentences: Vec<String> = refusals.iter().map(|refusal| refusal.render(names)).collect();
     sentences.sort();
     sentences
-}
-
-fn add_usage(usage: &mut Vec<(PoolId, Amount)>, pool: PoolId, amount: Amount) {
-    match usage.iter_mut().find(|(known, _)| *known == pool) {
-        Some((_, sum)) => *sum = sum.plus(amount),
-        None => usage.push((pool, amount)),
-    }
 }

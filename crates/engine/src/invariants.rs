@@ -133,6 +133,7 @@ impl Engine {
             if let Some(object) = &entry.object {
                 let serving = self.served_by.get(&object.queue);
                 assert!(serving.is_some_and(|serving| serving.contains(lq)), "a LocalQueue is known where it leads");
+                assert_eq!(object.home, self.queue_ids.get(&object.queue).copied(), "a LocalQueue knows its home");
             }
         }
         for (queue, serving) in &self.served_by {

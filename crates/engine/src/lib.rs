@@ -12,6 +12,7 @@ mod cycle;
 mod effect;
 mod engine;
 mod explain;
+mod few;
 mod id;
 mod invariants;
 mod journal;

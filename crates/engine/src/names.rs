@@ -44,7 +44,9 @@ impl Names {
 
     /// Sorts by the order in which Kueue looks at resources, which decides what is reported first: a hash of the name.
     pub(crate) fn sort_requests(&self, requests: &mut [(ResourceId, i64)]) {
-        requests.sort_by_cached_key(|(id, _)| (fnv1a(self.resource(*id)), self.resource(*id).clone()));
+        if requests.len() > 1 {
+            requests.sort_by_cached_key(|(id, _)| (fnv1a(self.resource(*id)), self.resource(*id).clone()));
+        }
     }
 
     pub(crate) fn flavor_id(&mut self, name: &Name) -> FlavorId {

@@ -6,10 +6,12 @@ mod fair;
 use std::collections::BTreeSet;
 
 use kueue_core::amount::Amount;
+use smallvec::smallvec;
 
 use crate::assign::{Assignment, Outlook, Plan};
 use crate::change::PreemptionPolicy;
 use crate::engine::Engine;
+use crate::few::Few;
 use crate::id::{NodeId, PoolId, QueueId, Slab, WorkloadId};
 use crate::quota::Quotas;
 use crate::reserving::Eligibility;
@@ -31,7 +33,7 @@ pub(crate) struct Demand {
     pub(crate) preemptor: WorkloadId,
     pub(crate) queue: QueueId,
     pub(crate) node: NodeId,
-    pub(crate) requests: Vec<(PoolId, Amount)>,
+    pub(crate) requests: Few<(PoolId, Amount)>,
     /// Pools in which room is missing; only workloads in one of them are of any help.
     pub(crate) pools: Vec<PoolId>,
 }
@@ -85,7 +87,7 @@ impl Engine {
             preemptor: plan.workload,
             queue: plan.queue,
             node: plan.node,
-            requests: vec![(pool, needed)],
+            requests: smallvec![(pool, needed)],
             pools: vec![pool],
         };
         let targets = self.targets(&demand);
@@ -221,6 +223,6 @@ pub(crate) fn departure(rank: &Rank, is_own: bool) -> (bool, bool, &Rank) {
 }
 
 /// Whether preempting the workload could help.
-fn uses_any(workload: &Workload, pools: &[PoolId]) -> bool {
+pub(crate) fn uses_any(workload: &Workload, pools: &[PoolId]) -> bool {
     workload.claim.as_ref().is_some_and(|claim| claim.usage.iter().any(|(pool, _)| pools.contains(pool)))
 }

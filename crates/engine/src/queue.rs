@@ -11,7 +11,7 @@ use kueue_core::selector::LabelSelector;
 use kueue_core::time::Time;
 
 use crate::change::{Fungibility, Preemption, QueueSpec, QueueingStrategy, StopPolicy};
-use crate::id::{FlavorId, LocalQueueId, Name, NodeId, ResourceId, WorkloadId};
+use crate::id::{FlavorId, LocalQueueId, Name, NodeId, QueueId, ResourceId, WorkloadId};
 use crate::ledger::Ledger;
 use crate::pending::Pending;
 use crate::reserving::Reserving;
@@ -66,6 +66,8 @@ pub(crate) struct LocalQueue {
 #[derive(Debug)]
 pub(crate) struct LocalQueueObject {
     pub(crate) queue: Name,
+    /// The ClusterQueue of that name, while there is one.
+    pub(crate) home: Option<QueueId>,
     pub(crate) stop: StopPolicy,
     pub(crate) weight: f64,
     /// What its status said it consumed when it became known, or what was last decided to be written there.

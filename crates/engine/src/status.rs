@@ -297,6 +297,17 @@ impl Status {
         is_news
     }
 
+    /// Whether setting the condition would change nothing.
+    pub(crate) fn says(&self, new: &Condition) -> bool {
+        let message = text::condition_message(new.message.clone());
+        self.condition(new.kind).is_some_and(|old| {
+            old.verdict == new.verdict
+                && old.reason == new.reason
+                && old.message == message
+                && old.generation == new.generation
+        })
+    }
+
     /// Sets a condition; says whether that changed anything but the time. The time moves with the verdict only.
     pub fn set(&mut self, mut new: Condition) -> bool {
         new.message = text::condition_message(new.message);

@@ -1,6 +1,7 @@
 //! One workload as the engine keeps it: what was said about it, where it is, what it holds.
 
 use std::cmp::Reverse;
+use std::hash::{Hash, Hasher};
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 
@@ -11,6 +12,7 @@ use kueue_core::time::Time;
 use crate::change::{Hold, Owner, PodSetSpec, PriorityClass, VariantSpec};
 use crate::class::Likeness;
 use crate::effect::Key;
+use crate::few::Few;
 use crate::id::{
     ClassId, FlavorId, LabelsId, LocalQueueId, Name, NamespaceId, PoolId, QueueId, ResourceId, WorkloadId,
 };
@@ -21,11 +23,18 @@ use crate::trace::Trace;
 use crate::unadmitted::Standing;
 
 /// A pod set with its names turned into ids. Shared by all workloads of the same shape.
-#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct PodSet {
     pub(crate) spec: PodSetSpec,
     /// What one pod needs, in the order in which resources are looked at.
     pub(crate) requests: Vec<(ResourceId, i64)>,
+}
+
+impl Hash for PodSet {
+    /// Numbers tell shapes apart well enough; names are compared, not hashed.
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        (&self.requests, self.spec.count, self.spec.fingerprint).hash(state);
+    }
 }
 
 /// A workload. The engine's own decisions are in `status` as soon as they are taken.
@@ -145,7 +154,7 @@ pub(crate) struct Rank {
 #[derive(Clone, Debug)]
 pub(crate) struct Claim {
     pub(crate) queue: QueueId,
-    pub(crate) usage: Vec<(PoolId, Amount)>,
+    pub(crate) usage: Few<(PoolId, Amount)>,
     pub(crate) rank: Rank,
     /// Whether all its pods run.
     pub(crate) is_ready: bool,
@@ -165,7 +174,7 @@ pub(crate) struct Held {
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Progress {
     /// Per pod set and resource the index of the last flavor tried; -1 when the scan reached the end.
-    pub(crate) tried: Vec<Vec<(ResourceId, i32)>>,
+    pub(crate) tried: Few<Few<(ResourceId, i32)>>,
     pub(crate) generation: u64,
     pub(crate) cycle: u64,
 }
@@ -175,7 +184,7 @@ pub(crate) struct Progress {
 pub(crate) struct Total {
     pub(crate) count: i32,
     /// In the order in which resources are looked at.
-    pub(crate) requests: Vec<(ResourceId, i64)>,
+    pub(crate) requests: Few<(ResourceId, i64)>,
 }
 
 /// Pods that a pod set was given quota for, and those that are not done yet.
@@ -240,6 +249,20 @@ impl Workload {
             given: assigned.count.unwrap_or_else(|| pod_set.map_or(0, |pod_set| pod_set.spec.count)),
             living: pod_set.map_or(0, |pod_set| self.count_after_reclaim(pod_set, gates)),
         }
+    }
+
+    /// What a pod set still uses of each resource, and in which flavor.
+    pub(crate) fn living_usage<'a>(
+        &self,
+        assigned: &'a PodSetAdmission,
+        gates: Gates,
+    ) -> impl Iterator<Item = (&'a Name, &'a Name, i64)> + use<'a> {
+        let share = self.living_share(assigned, gates);
+        assigned.flavors.iter().map(move |(resource, flavor)| {
+            let total = assigned.usage.iter().find(|(known, _)| known == resource).map_or(0, |(_, sum)| *sum);
+            // Somebody who claims less than nothing must not make room for others.
+            (resource, flavor, share.of(total.max(0)))
+        })
     }
 
     /// What it asks for, per pod set.

@@ -5,7 +5,8 @@ use std::cmp::Reverse;
 use kueue_core::amount::Amount;
 
 use crate::engine::Engine;
-use crate::id::{Name, PoolId, QueueId, WorkloadId};
+use crate::few::{Few, add_amount};
+use crate::id::{PoolId, QueueId, WorkloadId};
 use crate::status::ConditionKind;
 use crate::workload::{Claim, Held, Rank};
 
@@ -88,21 +89,24 @@ impl Engine {
 
     /// Sums up again who holds what: a sum that once was beyond all numbers tells nothing about what is left of it.
     fn recount(&mut self, queue: QueueId) {
-        let mut usage: Vec<(PoolId, Amount)> = Vec::new();
+        let mut usage = Few::new();
         for rank in self.queues[queue].reserving.iter() {
             for (pool, amount) in self.workloads[rank.id].claim.iter().flat_map(|claim| &claim.usage) {
-                add(&mut usage, *pool, *amount);
+                add_amount(&mut usage, *pool, *amount);
             }
         }
         self.quotas.set_usages(self.queues[queue].node, &usage);
     }
 
     /// What the admission says per pool.
-    fn usage_of_admission(&mut self, id: WorkloadId) -> Vec<(PoolId, Amount)> {
-        let mut sums: Vec<(PoolId, Amount)> = Vec::new();
-        for (resource, flavor, used) in self.held_by(id).into_iter().flat_map(|held| held.resources) {
-            let pool = self.names.pool_id(flavor, resource);
-            add(&mut sums, pool, Amount::new(used));
+    fn usage_of_admission(&mut self, id: WorkloadId) -> Few<(PoolId, Amount)> {
+        let Self { workloads, names, settings, .. } = self;
+        let workload = &workloads[id];
+        let mut sums = Few::new();
+        let assigned = workload.status.admission.iter().flat_map(|admission| &admission.pod_sets);
+        for (resource, flavor, used) in assigned.flat_map(|assigned| workload.living_usage(assigned, settings.gates)) {
+            let (flavor, resource) = (names.flavor_id(flavor), names.resource_id(resource));
+            add_amount(&mut sums, names.pool_id(flavor, resource), Amount::new(used));
         }
         sums
     }
@@ -114,26 +118,13 @@ impl Engine {
         let assigned = workload.status.admission.iter().flat_map(|admission| &admission.pod_sets);
         assigned
             .map(|assigned| {
-                let share = workload.living_share(assigned, settings.gates);
-                let used = |resource: &Name| {
-                    let total = assigned.usage.iter().find(|(known, _)| known == resource).map_or(0, |(_, sum)| *sum);
-                    // Somebody who claims less than nothing must not make room for others.
-                    let total = total.max(0);
-                    share.of(total)
-                };
-                let resources = assigned
-                    .flavors
-                    .iter()
-                    .map(|(resource, flavor)| (names.resource_id(resource), names.flavor_id(flavor), used(resource)));
-                Held { pod_set: assigned.name.clone(), count: share.count(), resources: resources.collect() }
+                let resources = workload
+                    .living_usage(assigned, settings.gates)
+                    .map(|(resource, flavor, used)| (names.resource_id(resource), names.flavor_id(flavor), used));
+                let resources = resources.collect();
+                let count = workload.living_share(assigned, settings.gates).count();
+                Held { pod_set: assigned.name.clone(), count, resources }
             })
             .collect()
-    }
-}
-
-fn add(sums: &mut Vec<(PoolId, Amount)>, pool: PoolId, amount: Amount) {
-    match sums.iter_mut().find(|(known, _)| *known == pool) {
-        Some((_, sum)) => *sum = sum.plus(amount),
-        None => sums.push((pool, amount)),
     }
 }

@@ -41,6 +41,7 @@ impl Engine {
         });
         self.quotas.set_queue_id(node, id);
         self.queue_ids.insert(name.clone(), id);
+        self.set_home(&name, Some(id));
         self.sync_usage_mode(id);
         self.place_in_tree(id);
         self.count_strays(&name);
@@ -131,6 +132,7 @@ impl Engine {
 
     pub(crate) fn on_queue_gone(&mut self, name: &Name) {
         let Some(id) = self.queue_ids.remove(name) else { return };
+        self.set_home(name, None);
         let queue = &self.queues[id];
         let waiting: Vec<WorkloadId> = queue
             .pending
@@ -158,11 +160,21 @@ impl Engine {
         self.unsettle_queue(name);
     }
 
+    /// The LocalQueues that name a ClusterQueue know whether it is there.
+    fn set_home(&mut self, name: &Name, home: Option<QueueId>) {
+        for lq in self.served_by.get(name).into_iter().flatten() {
+            if let Some(object) = self.local_queues.get_mut(lq).and_then(|lq| lq.object.as_mut()) {
+                object.home = home;
+            }
+        }
+    }
+
     pub(crate) fn on_local_queue(&mut self, spec: &LocalQueueSpec, now: Time) {
         let namespace = self.names.namespace_id(&spec.namespace);
         let id = self.names.local_queue_id(namespace, &spec.name);
         let object = LocalQueueObject {
             queue: spec.queue.clone(),
+            home: self.queue_ids.get(&spec.queue).copied(),
             stop: spec.stop,
             weight: spec.weight,
             consumed: spec.consumed.clone(),
@@ -232,7 +244,7 @@ impl Engine {
 
     /// The ClusterQueue that a LocalQueue leads to, if both are there and the LocalQueue runs.
     pub(crate) fn queue_of(&self, lq: LocalQueueId) -> Option<QueueId> {
-        self.queue_ids.get(self.local_queues.get(&lq)?.target()?).copied()
+        self.local_queues.get(&lq)?.object.as_ref().filter(|object| object.stop == StopPolicy::None)?.home
     }
 
     /// Puts all waiting workloads of the LocalQueue into its ClusterQueue, awake, whatever parked them before.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use kueue_core::gates::Gate;
 use kueue_core::time::Time;
 
-use crate::change::{Hold, PriorityClass, WorkloadSpec};
+use crate::change::{Hold, PodSetSpec, PriorityClass, WorkloadSpec};
 use crate::effect::Key;
 use crate::engine::Engine;
 use crate::id::{ClassId, LocalQueueId, Name, ResourceId, WorkloadId};
@@ -50,8 +50,8 @@ impl Engine {
         }
     }
 
-    fn add_workload(&mut self, mut key: Key, spec: WorkloadSpec, now: Time) {
-        let pod_sets = self.pod_sets_of(&spec);
+    fn add_workload(&mut self, mut key: Key, mut spec: WorkloadSpec, now: Time) {
+        let pod_sets = self.pod_sets_of(std::mem::take(&mut spec.pod_sets));
         let namespace = self.names.namespace_id(&spec.namespace);
         // One copy of the name for all of the namespace.
         key.namespace = self.names.namespace(namespace).clone();
@@ -144,7 +144,7 @@ impl Engine {
             // What the engine decided comes back as it was written: nothing new.
             return;
         }
-        let pod_sets = if has_same_pods { workload.pod_sets.clone() } else { self.pod_sets_of(&spec) };
+        let pod_sets = if has_same_pods { workload.pod_sets.clone() } else { self.pod_sets_of(spec.pod_sets) };
         let mut before = self.before(id);
         let workload = &mut self.workloads[id];
         before.is_spec_changed = !is_same_spec;
@@ -296,13 +296,13 @@ impl Engine {
     }
 
     /// The pod sets with ids for names. Nobody asks for less than nothing, whatever the object says.
-    fn pod_sets_of(&mut self, spec: &WorkloadSpec) -> Arc<[PodSet]> {
+    fn pod_sets_of(&mut self, specs: Vec<PodSetSpec>) -> Arc<[PodSet]> {
         let names = &mut self.names;
-        spec.pod_sets
-            .iter()
-            .map(|pod_set| {
-                let mut requests: Vec<(ResourceId, i64)> = Vec::with_capacity(pod_set.requests.len());
-                for (name, one) in &pod_set.requests {
+        specs
+            .into_iter()
+            .map(|mut spec| {
+                let mut requests: Vec<(ResourceId, i64)> = Vec::with_capacity(spec.requests.len());
+                for (name, one) in &spec.requests {
                     let (resource, one) = (names.resource_id(name), (*one).max(0));
                     match requests.iter_mut().find(|(known, _)| *known == resource) {
                         Some((_, sum)) => *sum = sum.saturating_add(one),
@@ -310,7 +310,6 @@ impl Engine {
                     }
                 }
                 names.sort_requests(&mut requests);
-                let mut spec = pod_set.clone();
                 spec.count = spec.count.max(0);
                 spec.min_count = spec.min_count.map(|min| min.clamp(0, spec.count));
                 PodSet { requests, spec }

@@ -66,6 +66,11 @@ impl Attempt {
         }
     }
 
+    /// The flavor, if preemption was the question.
+    pub(crate) fn contested(&self) -> Option<FlavorId> {
+        self.outlook.map(|_| self.flavor)
+    }
+
     pub(super) fn has(&self, refusal: &Refusal) -> bool {
         self.refusals.contains(refusal)
     }
@@ -115,6 +120,11 @@ impl Attempt {
 
 /// Adds what was found for one resource to what is known about the pod set's flavors.
 pub(super) fn merge(known: &mut Vec<Attempt>, found: Vec<Attempt>, resource: ResourceId, rules: &Rules, names: &Names) {
+    let by_name = |a: &Attempt, b: &Attempt| names.flavor(a.flavor).cmp(names.flavor(b.flavor));
+    if known.is_empty() {
+        *known = found;
+        return known.sort_by(by_name);
+    }
     let tried: Vec<FlavorId> = found.iter().map(|attempt| attempt.flavor).collect();
     for attempt in found {
         match known.iter_mut().find(|other| other.flavor == attempt.flavor) {
@@ -132,7 +142,7 @@ pub(super) fn merge(known: &mut Vec<Attempt>, found: Vec<Attempt>, resource: Res
             attempt.obstacle = Obstacle::NoMatchingFlavor;
         }
     }
-    known.sort_by(|a, b| names.flavor(a.flavor).cmp(names.flavor(b.flavor)));
+    known.sort_by(by_name);
 }
 
 fn combine(known: &mut Attempt, other: Attempt) {

@@ -7,6 +7,7 @@ use super::attempt::add_unique;
 use super::{Attempt, Choice, Obstacle, Oracle, Outlook, Plan};
 use crate::change::{Fungibility, PreemptionPolicy};
 use crate::engine::Engine;
+use crate::few::Few;
 use crate::id::{FlavorId, NodeId, PoolId, ResourceId};
 use crate::placement::Mismatch;
 use crate::queue::Rules;
@@ -24,7 +25,7 @@ pub struct Grade {
 /// What the search found.
 #[derive(Debug)]
 pub(super) struct Found {
-    pub(super) choices: Vec<(ResourceId, Choice)>,
+    pub(super) choices: Few<(ResourceId, Choice)>,
     pub(super) refusals: Vec<Refusal>,
     pub(super) attempts: Vec<Attempt>,
 }
@@ -64,13 +65,13 @@ impl Engine {
         resource: ResourceId,
         assumed: &[(PoolId, Amount)],
     ) -> Found {
-        let mut found = Found { choices: Vec::new(), refusals: Vec::new(), attempts: Vec::new() };
+        let mut found = Found { choices: Few::new(), refusals: Vec::new(), attempts: Vec::new() };
         let Some(group) = plan.rules.group_of(resource) else {
             found.refusals.push(Refusal::NotCovered(resource));
             return found;
         };
         let is_fungible = self.settings.gates.enabled(Gate::FlavorFungibility);
-        let wanted: Vec<(ResourceId, i64)> =
+        let wanted: Few<(ResourceId, i64)> =
             requests.iter().filter(|(resource, _)| group.resources.contains(resource)).copied().collect();
         let first = if is_fungible { next_index(plan, members[0], resource) } else { 0 };
         let mut best = Grade { outlook: Outlook::NoFit, borrow: u32::MAX };
@@ -141,9 +142,9 @@ impl Engine {
         wanted: &[(ResourceId, i64)],
         assumed: &[(PoolId, Amount)],
         found: &mut Found,
-    ) -> (Grade, Vec<(ResourceId, Choice)>) {
+    ) -> (Grade, Few<(ResourceId, Choice)>) {
         let mut worst = Grade { outlook: Outlook::Fit, borrow: 0 };
-        let mut choices = Vec::with_capacity(wanted.len());
+        let mut choices = Few::with_capacity(wanted.len());
         let mut attempt = Attempt {
             flavor,
             mode: super::Mode::NoFit,

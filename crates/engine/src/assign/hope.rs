@@ -32,7 +32,7 @@ impl Engine {
         let queue = &self.queues[queue];
         let rules = &queue.rules;
         let pods = self.names.pods();
-        let mut wanted: Vec<(ResourceId, i64)> = pod_set.total(count).requests;
+        let mut wanted = pod_set.total(count).requests;
         if rules.group_of(pods).is_some() {
             wanted.retain(|(resource, _)| *resource != pods);
             wanted.push((pods, i64::from(count)));

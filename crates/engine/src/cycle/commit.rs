@@ -38,6 +38,8 @@ impl Touched {
 impl Engine {
     pub(super) fn commit(&mut self, entries: Vec<Entry>, order: &[usize], refused: Vec<Refused>, now: Time) {
         let mut touched = Touched::default();
+        // A status and two events for most.
+        self.effects.reserve(3 * entries.len());
         for index in order {
             let entry = &entries[*index];
             match entry.outcome {
@@ -79,18 +81,12 @@ impl Engine {
         });
     }
 
-    fn pod_set_names(&self, id: WorkloadId) -> Vec<Name> {
-        self.workloads[id].pod_sets.iter().map(|pod_set| pod_set.spec.name.clone()).collect()
-    }
-
     fn admit(&mut self, entry: &Entry, touched: &mut Touched, now: Time) {
         let id = entry.workload;
         self.touch(id, touched);
         let queue = self.queues[entry.queue].name.clone();
-        let names = self.pod_set_names(id);
-        let name_refs: Vec<&str> = names.iter().map(|name| &**name).collect();
-        let considered = entry.assignment.considered(&name_refs, &self.names);
-        let admission = Arc::new(Admission { queue: queue.clone(), pod_sets: self.pod_set_admissions(entry, &names) });
+        let considered = entry.assignment.considered(&self.workloads[id].pod_sets, &self.names);
+        let admission = Arc::new(Admission { queue: queue.clone(), pod_sets: self.pod_set_admissions(entry) });
         let flavors: Vec<FlavorId> = entry
             .assignment
             .pod_sets
@@ -150,12 +146,13 @@ impl Engine {
         text::seconds_between(since, now)
     }
 
-    fn pod_set_admissions(&self, entry: &Entry, names: &[Name]) -> Vec<PodSetAdmission> {
+    fn pod_set_admissions(&self, entry: &Entry) -> Vec<PodSetAdmission> {
+        let pod_sets = &self.workloads[entry.workload].pod_sets;
         let resource = |id| self.names.resource(id).clone();
         let assigned = entry.assignment.pod_sets.iter();
         assigned
             .map(|pod_set| PodSetAdmission {
-                name: names[pod_set.index].clone(),
+                name: pod_sets[pod_set.index].spec.name.clone(),
                 count: Some(pod_set.count),
                 flavors: pod_set
                     .flavors
@@ -273,11 +270,9 @@ impl Engine {
     }
 
     fn send_back(&mut self, entry: Entry, taken_by: Option<Key>, touched: &mut Touched, now: Time) {
-        let names = self.pod_set_names(entry.workload);
-        let name_refs: Vec<&str> = names.iter().map(|name| &**name).collect();
         let mut message = match entry.message {
             Some(message) => message.to_owned(),
-            None => entry.assignment.message(&name_refs, &self.names),
+            None => entry.assignment.message(&self.workloads[entry.workload].pod_sets, &self.names),
         };
         if entry.outcome == Outcome::Preempting {
             message.push_str(&text::pending_preemption(entry.targets.len()));

@@ -8,6 +8,7 @@ use kueue_core::time::Time;
 use super::entry::RequeueReason;
 use crate::effect::Key;
 use crate::engine::Engine;
+use crate::few::Few;
 use crate::id::Name;
 use crate::trace::Trace;
 use crate::workload::{Place, Progress};
@@ -34,7 +35,7 @@ impl Engine {
     pub fn hand_back(&mut self, workload: &Key, handover: Handover, now: Time) -> bool {
         let Some(id) = self.workload_ids.get(workload).copied() else { return false };
         let mut resource = |(name, index): (Name, i32)| (self.names.resource_id(&name), index);
-        let mut tried: Vec<Vec<_>> = Vec::new();
+        let mut tried: Few<Few<_>> = Few::new();
         for pod_set in handover.tried {
             tried.push(pod_set.into_iter().map(&mut resource).collect());
         }

@@ -71,7 +71,7 @@ impl Engine {
         for (node, index) in waiting {
             let mark = self.quotas.open_mark();
             for (pool, amount) in self.net_usage(&entries[*index]) {
-                self.quotas.add_usage(*node, pool, amount);
+                self.quotas.add_usage(*node, *pool, *amount);
             }
             let share_of = |node| self.quotas.share(node, |pool| self.names.resource_of(pool));
             let mut below = *node;
@@ -110,8 +110,8 @@ impl Engine {
             return a.is_preemptor;
         }
         if gates.enabled(Gate::FairSharingPrioritizeNonBorrowing) {
-            let a_borrows = a_share.is_borrowing_on(&self.net_usage(a));
-            let b_borrows = b_share.is_borrowing_on(&self.net_usage(b));
+            let a_borrows = a_share.is_borrowing_on(self.net_usage(a));
+            let b_borrows = b_share.is_borrowing_on(self.net_usage(b));
             if a_borrows != b_borrows {
                 return b_borrows;
             }

@@ -224,17 +224,13 @@ impl Engine {
     }
 
     /// What the entry would add to usage: nothing if it holds its quota already.
-    pub(super) fn net_usage(&self, entry: &Entry) -> Vec<(PoolId, Amount)> {
-        if self.workloads[entry.workload].status.has_reservation() {
-            Vec::new()
-        } else {
-            entry.assignment.usage.clone()
-        }
+    pub(super) fn net_usage<'a>(&self, entry: &'a Entry) -> &'a [(PoolId, Amount)] {
+        if self.workloads[entry.workload].status.has_reservation() { &[] } else { &entry.assignment.usage }
     }
 
     fn take_usage(&mut self, entry: &Entry) {
         for (pool, amount) in self.net_usage(entry) {
-            self.quotas.add_usage(entry.node, pool, amount);
+            self.quotas.add_usage(entry.node, *pool, *amount);
         }
     }
 
@@ -315,10 +311,10 @@ impl Engine {
         }
         let is_borrowing = entry.assignment.borrowing > 0;
         for (pool, amount) in self.net_usage(entry) {
-            let reserved = self.kept_free(entry.node, pool, amount, is_borrowing);
-            self.quotas.add_usage(entry.node, pool, reserved);
+            let reserved = self.kept_free(entry.node, *pool, *amount, is_borrowing);
+            self.quotas.add_usage(entry.node, *pool, reserved);
             if reserved > Amount::ZERO {
-                leaving.reserved.push((entry.node, pool, reserved));
+                leaving.reserved.push((entry.node, *pool, reserved));
             }
         }
     }

@@ -8,6 +8,7 @@ use kueue_core::time::Time;
 use super::{Ledger, Usage, entry_penalty};
 use crate::effect::{Effect, Key};
 use crate::engine::Engine;
+use crate::few::Sums;
 use crate::id::{LocalQueueId, QueueId, WorkloadId};
 use crate::queue::LocalQueue;
 use crate::settings::WakePolicy;
@@ -30,7 +31,7 @@ impl Engine {
 
     /// The ClusterQueue that the LocalQueue names, whether or not it runs.
     fn home_of(&self, lq: LocalQueueId) -> Option<QueueId> {
-        self.queue_ids.get(&self.local_queues.get(&lq)?.object.as_ref()?.queue).copied()
+        self.local_queues.get(&lq)?.object.as_ref()?.home
     }
 
     /// Begins to count for a LocalQueue that is new, with what its status says it used before.
@@ -144,9 +145,9 @@ impl Engine {
     fn admitted_usage(&self, lq: LocalQueueId, queue: QueueId) -> ResourceList {
         let mut sums = ResourceList::new();
         let admitted = self.queues[queue].holdings.of(lq).map(|held| &held.admitted.usage);
-        for (pool, amount) in admitted.into_iter().flatten() {
-            let (_, resource) = self.names.pool(*pool);
-            let quantity = Formatter::default().quantity(resource, i64::try_from(*amount).unwrap_or(i64::MAX));
+        for (pool, amount) in admitted.into_iter().flat_map(Sums::iter) {
+            let (_, resource) = self.names.pool(pool);
+            let quantity = Formatter::default().quantity(resource, i64::try_from(amount).unwrap_or(i64::MAX));
             *sums.entry(resource.to_string()).or_default() += &quantity;
         }
         sums

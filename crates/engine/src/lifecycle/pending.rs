@@ -90,6 +90,9 @@ impl Engine {
 
     /// Makes the list of checks the one that the ClusterQueue asks for.
     fn sync_checks(&mut self, id: WorkloadId, queue: QueueId, now: Time) -> Step {
+        if self.queues[queue].rules.checks.is_empty() && self.workloads[id].status.checks.is_empty() {
+            return Step::Rest(None);
+        }
         let rules = self.queues[queue].rules.clone();
         let wanted: Vec<Name> = match self.assigned_flavors(id) {
             Some(flavors) => rules.checks_for(&flavors).cloned().collect(),
@@ -128,13 +131,17 @@ impl Engine {
     }
 
     fn sync_conditions(&mut self, id: WorkloadId, queue: Option<QueueId>, now: Time) -> Step {
-        let waiting = if self.workloads[id].status.has_reservation() { None } else { self.waiting_reason(id, queue) };
+        let stamp = self.stamp(id, now);
+        let status = &self.workloads[id].status;
+        let waiting = if status.has_reservation() { None } else { self.waiting_reason(id, queue) };
+        let waiting = waiting
+            .map(|(reason, message)| condition(ConditionKind::QuotaReserved, Verdict::False, reason, message, stamp));
+        let waiting = waiting.filter(|waiting| !status.says(waiting));
+        if waiting.is_none() && status.due_admitted(stamp).is_none() {
+            return Step::Rest(None);
+        }
         let step = self.change_status(id, now, |status, stamp| {
-            let mut is_changed = false;
-            if let Some((reason, message)) = waiting {
-                is_changed |=
-                    status.set(condition(ConditionKind::QuotaReserved, Verdict::False, reason, message, stamp));
-            }
+            let is_changed = waiting.is_some_and(|waiting| status.set(waiting));
             is_changed | status.sync_admitted(stamp)
         });
         let workload = &self.workloads[id];

@@ -72,8 +72,7 @@ impl Engine {
         let object = self.local_queues.get(&workload.local_queue).and_then(|lq| lq.object.as_ref());
         let stop = object.map_or(StopPolicy::None, |object| object.stop);
         if workload.status.is_true(ConditionKind::Admitted) {
-            let eviction = Eviction::new(text::LOCAL_QUEUE_STOPPED, text::LOCAL_QUEUE_IS_STOPPED.into());
-            return self.step_drained(id, stop, &eviction, now);
+            return self.step_drained(id, stop, text::LOCAL_QUEUE_STOPPED, text::LOCAL_QUEUE_IS_STOPPED, now);
         }
         let (reason, message) = match (object, stop) {
             (None, _) => (self.granular(text::MISCONFIGURED, text::INADMISSIBLE), text::local_queue_terminating(name)),
@@ -86,8 +85,7 @@ impl Engine {
     fn step_cluster_queue(&mut self, id: WorkloadId, queue: Option<QueueId>, now: Time) -> Option<Step> {
         let stop = queue.map_or(StopPolicy::None, |queue| self.queues[queue].spec.stop);
         if self.workloads[id].status.is_true(ConditionKind::Admitted) {
-            let eviction = Eviction::new(text::CLUSTER_QUEUE_STOPPED, text::CLUSTER_QUEUE_IS_STOPPED.into());
-            return self.step_drained(id, stop, &eviction, now);
+            return self.step_drained(id, stop, text::CLUSTER_QUEUE_STOPPED, text::CLUSTER_QUEUE_IS_STOPPED, now);
         }
         let (reason, message) = match (queue, stop) {
             (None, _) => {
@@ -106,11 +104,18 @@ impl Engine {
         lq.and_then(|lq| lq.target()).map(ToString::to_string).unwrap_or_default()
     }
 
-    fn step_drained(&mut self, id: WorkloadId, stop: StopPolicy, eviction: &Eviction, now: Time) -> Option<Step> {
+    fn step_drained(
+        &mut self,
+        id: WorkloadId,
+        stop: StopPolicy,
+        reason: &'static str,
+        message: &'static str,
+        now: Time,
+    ) -> Option<Step> {
         if stop != StopPolicy::HoldAndDrain || self.workloads[id].status.is_evicted() {
             return None;
         }
-        self.evict(id, eviction, now);
+        self.evict(id, &Eviction::new(reason, message.into()), now);
         Some(Step::Taken)
     }
 }

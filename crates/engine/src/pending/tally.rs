@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 
+use crate::few::Sums;
 use crate::id::{LocalQueueId, ResourceId};
 use crate::workload::Origin;
 
@@ -26,7 +27,7 @@ pub(crate) struct Tally {
     resting_classes: usize,
     split_classes: usize,
     /// What all ask for together.
-    requests: BTreeMap<ResourceId, i128>,
+    requests: Sums<ResourceId>,
 }
 
 impl Tally {
@@ -53,7 +54,7 @@ impl Tally {
     }
 
     pub(crate) fn requests(&self) -> impl Iterator<Item = (ResourceId, i128)> {
-        self.requests.iter().map(|(resource, sum)| (*resource, *sum))
+        self.requests.iter()
     }
 
     pub(super) fn move_by(&mut self, origin: Origin, active: isize, inadmissible: isize) {
@@ -75,17 +76,13 @@ impl Tally {
 
     pub(super) fn add_requests(&mut self, requests: &[(ResourceId, i64)]) {
         for (resource, amount) in requests {
-            *self.requests.entry(*resource).or_default() += i128::from(*amount);
+            self.requests.add(*resource, *amount);
         }
     }
 
     pub(super) fn remove_requests(&mut self, requests: &[(ResourceId, i64)]) {
         for (resource, amount) in requests {
-            let sum = self.requests.entry(*resource).or_default();
-            *sum -= i128::from(*amount);
-            if *sum == 0 {
-                self.requests.remove(resource);
-            }
+            self.requests.remove(*resource, *amount);
         }
     }
 }

@@ -9,6 +9,7 @@ use super::{Demand, Judge, Queues, Standing, Target, Workloads, departure, fill_
 use crate::ask::FairStep;
 use crate::change::PreemptionPolicy;
 use crate::engine::Engine;
+use crate::few::Few;
 use crate::id::{NodeId, QueueId, WorkloadId};
 use crate::names::Names;
 use crate::quota::Quotas;
@@ -85,7 +86,7 @@ impl Engine {
         let node = queues[preemptor].node;
         let somebody = from.iter().find_map(|queue| queues[*queue].reserving.iter().next());
         let Some(somebody) = somebody else { return Vec::new() };
-        let demand = Demand { preemptor: somebody.id, queue: preemptor, node, requests: Vec::new(), pools: Vec::new() };
+        let demand = Demand { preemptor: somebody.id, queue: preemptor, node, requests: Few::new(), pools: Vec::new() };
         let field = Field { queues, workloads, settings, names, demand: &demand, departed };
         let all = |queue: &QueueId| (queues[*queue].node, field.in_order(*queue, |_| Eligibility::Yes));
         let candidates: BTreeMap<NodeId, VecDeque<WorkloadId>> = from.iter().map(all).collect();

@@ -1,18 +1,17 @@
 //! How much is held by whom, kept while claims come and go so that nobody has to add it up.
 
-use std::collections::BTreeMap;
-
 use kueue_core::amount::Amount;
 use rustc_hash::FxHashMap;
 
+use crate::few::Sums;
 use crate::id::{LocalQueueId, PoolId};
 use crate::workload::Claim;
 
-/// How many workloads hold quota, and how much of each pool. Wide enough that sums never saturate.
+/// How many workloads hold quota, and how much of each pool.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Taken {
     pub(crate) workloads: usize,
-    pub(crate) usage: BTreeMap<PoolId, i128>,
+    pub(crate) usage: Sums<PoolId>,
 }
 
 /// What some workloads hold: all of them, and those of them that may run.
@@ -51,37 +50,36 @@ impl QueueHoldings {
 
 impl Holdings {
     fn add(&mut self, claim: &Claim) {
-        self.reserved.count(claim, 1);
-        self.reserved.workloads += 1;
+        self.reserved.add(claim);
         if claim.admitted_through.is_some() {
-            self.admitted.count(claim, 1);
-            self.admitted.workloads += 1;
+            self.admitted.add(claim);
         }
     }
 
     fn remove(&mut self, claim: &Claim) {
-        self.reserved.count(claim, -1);
-        self.reserved.workloads -= 1;
+        self.reserved.remove(claim);
         if claim.admitted_through.is_some() {
-            self.admitted.count(claim, -1);
-            self.admitted.workloads -= 1;
+            self.admitted.remove(claim);
         }
     }
 }
 
 impl Taken {
     pub(crate) fn amount(&self, pool: PoolId) -> Amount {
-        let sum = self.usage.get(&pool).copied().unwrap_or(0);
-        Amount::new(i64::try_from(sum).unwrap_or(i64::MAX))
+        Amount::new(i64::try_from(self.usage.of(pool)).unwrap_or(i64::MAX))
     }
 
-    fn count(&mut self, claim: &Claim, sign: i128) {
-        for (pool, amount) in &claim.usage {
-            let sum = self.usage.entry(*pool).or_default();
-            *sum += sign * i128::from(amount.get());
-            if *sum == 0 {
-                self.usage.remove(pool);
-            }
+    fn add(&mut self, claim: &Claim) {
+        self.workloads += 1;
+        for (pool, amount) in claim.usage.iter().filter(|(_, amount)| *amount != Amount::ZERO) {
+            self.usage.add(*pool, amount.get());
+        }
+    }
+
+    fn remove(&mut self, claim: &Claim) {
+        self.workloads -= 1;
+        for (pool, amount) in claim.usage.iter().filter(|(_, amount)| *amount != Amount::ZERO) {
+            self.usage.remove(*pool, amount.get());
         }
     }
 }

@@ -44,6 +44,15 @@ impl Status {
 
     /// Makes the condition Admitted say what follows from reservation and checks; says whether that changed it.
     pub fn sync_admitted(&mut self, stamp: Stamp) -> bool {
+        let Some(due) = self.due_admitted(stamp) else { return false };
+        if self.is_true(ConditionKind::Admitted) && due.verdict == Verdict::False {
+            self.add_execution_time(stamp.now);
+        }
+        self.set(due)
+    }
+
+    /// What the condition Admitted should say, if it does not.
+    pub(crate) fn due_admitted(&self, stamp: Stamp) -> Option<Condition> {
         let has_reservation = self.has_reservation();
         let are_checks_ready = self.are_checks_ready();
         let is_placed = !self.is_placement_pending();
@@ -53,10 +62,10 @@ impl Status {
             let is_untouched = self.condition(ConditionKind::QuotaReserved).is_none()
                 && self.condition(ConditionKind::Admitted).is_none();
             if is_untouched && !stamp.gates.enabled(Gate::UnadmittedWorkloadsExplicitStatus) {
-                return false;
+                return None;
             }
         } else if is_admitted == (has_reservation && are_checks_ready && is_placed) {
-            return false;
+            return None;
         }
         let (verdict, reason, message) = match (has_reservation, are_checks_ready, is_granular) {
             (false, false, false) => {
@@ -70,10 +79,13 @@ impl Status {
             }
             (true, true, _) => (Verdict::True, text::ADMITTED, text::IS_ADMITTED),
         };
-        if is_admitted && verdict == Verdict::False {
-            self.add_execution_time(stamp.now);
-        }
-        self.set(condition(ConditionKind::Admitted, verdict, reason, message.into(), stamp))
+        let is_said = self.condition(ConditionKind::Admitted).is_some_and(|old| {
+            old.verdict == verdict
+                && old.reason == reason
+                && *old.message == *message
+                && old.generation == stamp.generation
+        });
+        (!is_said).then(|| condition(ConditionKind::Admitted, verdict, reason, message.into(), stamp))
     }
 
     fn is_placement_pending(&self) -> bool {

@@ -7,7 +7,8 @@ use kueue_core::time::Time;
 
 use crate::effect::Key;
 use crate::engine::Engine;
-use crate::id::{LocalQueueId, Name};
+use crate::few::Few;
+use crate::id::{LocalQueueId, Name, ResourceId};
 use crate::pending::PendingCount;
 use crate::queue::Queue;
 use crate::workload::{Place, Seat, Ticket};
@@ -165,7 +166,7 @@ impl Engine {
     /// Per pod set and resource the flavor that the next look at a workload goes on from; -1 when it starts anew.
     pub fn tried_flavors(&self, workload: &Key) -> Option<Vec<Vec<(Name, i32)>>> {
         let progress = self.workloads[*self.workload_ids.get(workload)?].progress.as_ref()?;
-        let of_pod_set = |tried: &Vec<(crate::id::ResourceId, i32)>| {
+        let of_pod_set = |tried: &Few<(ResourceId, i32)>| {
             tried.iter().map(|(resource, index)| (self.names.resource(*resource).clone(), *index)).collect()
         };
         Some(progress.tried.iter().map(of_pod_set).collect())
