@@ -144,6 +144,8 @@ impl Engine {
             // What the engine decided comes back as it was written: nothing new.
             return;
         }
+        // What was decided could not be written. Who was evicted had its quota, and still owes for it.
+        let is_lost = workload.status.has_reservation() && !spec.status.has_reservation() && !spec.status.is_evicted();
         let pod_sets = if has_same_pods { workload.pod_sets.clone() } else { self.pod_sets_of(spec.pod_sets) };
         let mut before = self.before(id);
         let workload = &mut self.workloads[id];
@@ -169,6 +171,9 @@ impl Engine {
         workload.invalid = spec.invalid;
         workload.status = spec.status.into();
         workload.pod_sets = pod_sets;
+        if is_lost {
+            self.waive_penalty(id, old_local_queue);
+        }
         self.refresh_class(id, was_slice);
         self.change_family(id, old_variant.as_deref());
         if old_local_queue != local_queue {

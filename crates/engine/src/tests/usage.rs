@@ -110,6 +110,37 @@ fn nobody_owes_for_a_workload_that_is_gone_done_moved_or_switched_off() {
 }
 
 #[test]
+fn nobody_owes_for_a_reservation_that_could_not_be_written() {
+    let told = play(
+        "usage half=60 every=60
+         queue a cpu=100 by-usage checks=slow
+         job job cpu=4
+         cycle
+         used a
+         lost job
+         used a
+         cycle
+         used a",
+    );
+    let used: Vec<&str> = told.lines().filter_map(|line| line.trim().strip_prefix("a used ")).collect();
+    assert_eq!(used, ["0 and owes 2", "0 and owes 0", "0 and owes 2"], "{told}");
+}
+
+#[test]
+fn who_is_evicted_before_it_ran_still_owes() {
+    let told = play(
+        "usage half=60 every=60
+         queue a cpu=100 by-usage checks=slow
+         job job cpu=4
+         cycle
+         check job slow Retry after=60
+         stopped job
+         used a",
+    );
+    assert!(told.contains("a used 0 and owes 2\n"), "{told}");
+}
+
+#[test]
 fn a_workload_that_is_switched_off_while_it_holds_quota_still_owes() {
     let told = play(
         "usage half=60 every=60

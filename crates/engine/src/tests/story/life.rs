@@ -5,6 +5,7 @@
 //! keep [finished=S] [deactivated=S]                                  (settings, before everything else)
 //! with GATE | without GATE                                           (settings, before everything else)
 //! ready JOB | unready JOB | on JOB | off JOB | ungate JOB
+//! lost JOB                                                           (what was decided about it could not be written)
 //! orphan JOB | dying JOB | hold JOB | empty JOB | resume JOB | later JOB S COUNT
 //! check JOB NAME Ready|Retry|Rejected [after=S] | open JOB GATE
 //! stop QUEUE | drain QUEUE | restart QUEUE, each with `local` for the LocalQueue
@@ -85,6 +86,7 @@ impl Stage {
             }),
             "orphan" => self.edit(name, |job| job.owner = Owner::Nobody),
             "dying" => self.edit(name, |job| job.is_deleting = true),
+            "lost" => self.edit(name, |job| job.status = Status::default()),
             "hold" => self.hold(name, Some(Hold::Job)),
             "empty" => self.hold(name, Some(Hold::ScaledToZero)),
             "resume" => self.hold(name, None),
