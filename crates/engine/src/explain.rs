@@ -1,5 +1,7 @@
 //! Why a workload waits: the question that users ask, answered from what the last cycle found.
 
+mod spared;
+
 use std::sync::Arc;
 
 use kueue_core::amount::Amount;
@@ -11,6 +13,8 @@ use crate::id::{Name, WorkloadId};
 use crate::status::{ConditionKind, Reason};
 use crate::trace::Trace;
 use crate::workload::Place;
+
+pub use spared::Spared;
 
 /// Everything known about why a workload does or does not run. Its text is made in one place, by `Display`.
 #[derive(Clone, PartialEq, Debug)]
@@ -63,6 +67,8 @@ pub struct Look {
     pub pod_sets: Vec<PodSetLook>,
     /// Who has to leave first, and by which rule.
     pub victims: Vec<(Key, &'static str)>,
+    /// How many others hold what it would need, as things are now, and why they may stay.
+    pub spared: Vec<(Spared, usize)>,
     /// Who got in its way in the same cycle.
     pub taken_by: Option<Key>,
 }
@@ -149,6 +155,7 @@ impl Engine {
 
     fn tell(&self, id: WorkloadId, trace: &Arc<Trace>, is_of_equal: bool) -> Look {
         let names = self.workloads[id].pod_sets.iter().map(|pod_set| pod_set.spec.name.clone());
+        let queue = self.queue_of(self.workloads[id].local_queue);
         let pod_sets = names.zip(&trace.pod_sets).map(|(name, pod_set)| PodSetLook {
             name,
             flavors: pod_set.attempts.iter().map(|attempt| attempt.tell(&self.names)).collect(),
@@ -159,6 +166,7 @@ impl Engine {
             is_of_equal,
             pod_sets: pod_sets.collect(),
             victims: trace.victims.clone(),
+            spared: queue.map(|queue| self.spared(id, queue, trace)).unwrap_or_default(),
             taken_by: trace.taken_by.clone(),
         }
     }

@@ -47,7 +47,7 @@ pub use change::*;
 pub use cycle::{CycleSummary, Handover, Recomputation, RequeueReason};
 pub use effect::{Decision, Effect, Event, Key};
 pub use engine::{Engine, Scope};
-pub use explain::{Explanation, FlavorLook, Look, PodSetLook, Shortage, Standing};
+pub use explain::{Explanation, FlavorLook, Look, PodSetLook, Shortage, Spared, Standing};
 pub use id::Name;
 pub use journal::{Call, Journal, JournalError, Step};
 pub use ledger::{Ledger, Usage, entry_penalty, weighted_usage};

@@ -31,6 +31,7 @@ fn an_explanation_names_the_flavors_tried_and_what_is_missing() {
               a cycle looked at it at 2026-01-01T00:00:00Z
                 main: flavor f: NoFit; untolerated taint {spot  NoSchedule <nil>} in flavor f
                 main: flavor g: preemptionMode=NoCandidates; 1 cpu too little now
+                1 of other ClusterQueues stay: it reclaims nothing
             ns/huge in ClusterQueue a waits for something to change
               ExceedsMaxQuota: couldn't assign flavors to pod set main: insufficient quota for cpu in flavor g, previously considered podsets requests (0) + current podset request (9) > maximum capacity (6), untolerated taint {spot  NoSchedule <nil>} in flavor f
               a cycle looked at it at 2026-01-01T00:00:00Z
@@ -99,6 +100,49 @@ fn a_preemptor_waits_for_its_victims_and_others_stand_behind_it() {
             a: active high next
         "#]],
     );
+}
+
+#[test]
+fn those_who_need_not_leave_are_counted_by_why() {
+    let told = |story: &str, of: &str| -> Vec<String> {
+        let told = super::story::play(&format!("{story}\nwhy {of}"));
+        let stays = told.lines().map(str::trim).filter(|line| line.contains("stay: "));
+        stays.map(ToOwned::to_owned).collect()
+    };
+    let full = "queue a cohort=x cpu=4 POLICY
+         queue b cohort=x cpu=2
+         queue c cohort=x cpu=2
+         job mine cpu=2 prio=7
+         job his queue=b cpu=4 prio=1
+         job hers queue=c cpu=2
+         cycle
+         job new cpu=3 prio=5
+         cycle";
+    let with = |policy: &str| told(&full.replace("POLICY", policy), "new");
+    assert_eq!(
+        with(""),
+        [
+            "1 of its ClusterQueue stay: it does not preempt its own",
+            "2 of other ClusterQueues stay: it reclaims nothing"
+        ]
+    );
+    assert_eq!(
+        with("within=lower reclaim=any"),
+        [
+            "1 of other ClusterQueues stay: those use no more than their own",
+            "1 stay: their priority or age protects them",
+            "1 stay: it would not be enough if they left, or not be fair"
+        ]
+    );
+    let chosen = "queue a cpu=4 within=lower
+         job one cpu=2
+         cycle
+         advance 1
+         job two cpu=2
+         cycle
+         job new cpu=2 prio=5
+         cycle";
+    assert_eq!(told(chosen, "new"), ["1 stay: others leave"]);
 }
 
 #[test]

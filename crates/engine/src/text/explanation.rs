@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::amount;
-use crate::explain::{Explanation, Look, Standing};
+use crate::explain::{Explanation, Look, Spared, Standing};
 
 impl fmt::Display for Explanation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -55,6 +55,21 @@ impl Look {
         for (victim, rule) in &self.victims {
             writeln!(f, "    {victim} has to leave first ({rule})")?;
         }
+        for (why, count) in &self.spared {
+            writeln!(f, "    {count} {}", spared(*why))?;
+        }
         self.taken_by.iter().try_for_each(|other| writeln!(f, "    {other} got in its way"))
+    }
+}
+
+fn spared(why: Spared) -> &'static str {
+    match why {
+        Spared::SameQueue => "of its ClusterQueue stay: it does not preempt its own",
+        Spared::OtherQueue => "of other ClusterQueues stay: it reclaims nothing",
+        Spared::InactiveQueue => "of other ClusterQueues stay: those are not active",
+        Spared::NotBorrowing => "of other ClusterQueues stay: those use no more than their own",
+        Spared::Protected => "stay: their priority or age protects them",
+        Spared::InVain => "stay: it would not be enough if they left, or not be fair",
+        Spared::NotNeeded => "stay: others leave",
     }
 }
