@@ -10,7 +10,7 @@ mod usage;
 mod visibility;
 mod workload;
 
-pub use fair_sharing::admission_fair_sharing;
+pub use fair_sharing::{admission_fair_sharing, consumed_from_engine};
 pub use metric_labels::MetricLabels;
 pub use placement::flavor;
 pub use queue::{admission_check, cluster_queue, cohort, local_queue, topology};
