@@ -73,7 +73,7 @@ impl World {
     pub(crate) fn orphan_workload(&mut self, random: &mut Random) {
         let Some(key) = self.any_workload(random) else { return };
         self.edit(&key, |spec| {
-            spec.owner = if random.once_in(4) { Owner::Job } else { Owner::Nobody };
+            spec.owner = *random.pick(&[Owner::Job, Owner::Pod, Owner::Nobody, Owner::Nobody, Owner::Nobody]);
             spec.is_deleting = random.once_in(2);
         });
     }

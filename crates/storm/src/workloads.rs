@@ -1,7 +1,7 @@
 //! Random workloads: few shapes, so that classes have several members.
 
 use kueue_engine::{
-    Change, Key, PodPlacement, PodSetSpec, PriorityClass, Status, Toleration, TolerationOperator, WorkloadSpec,
+    Change, Key, Owner, PodPlacement, PodSetSpec, PriorityClass, Status, Toleration, TolerationOperator, WorkloadSpec,
 };
 
 use crate::objects::{LOCAL_QUEUES, NAMESPACES, RESOURCES};
@@ -40,6 +40,9 @@ impl World {
             status: Status::default(),
             ..WorkloadSpec::default()
         };
+        if random.once_in(6) {
+            spec.owner = Owner::Pod;
+        }
         if random.once_in(8) {
             spec.priority_class = Some(PriorityClass::Workload("high".into()));
         }
