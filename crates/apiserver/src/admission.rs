@@ -4,15 +4,26 @@
 //! mutating webhooks. [`Server::approve`] runs on what would be stored: plugins, policies, validating webhooks, and last
 //! what counts usage. Deletions ask both at once.
 
+use std::future::{Future, poll_fn};
+use std::pin::Pin;
+use std::sync::{Arc, Mutex};
+use std::task::Poll;
+
 use serde_json::{Map, Value, json};
 
 use crate::kinds::Resource;
 use crate::rest::service::{Call, Server};
 use crate::status::Result;
+use crate::store::Store;
 
+pub mod cel;
+mod matching;
 pub mod plugins;
+mod review;
+mod webhooks;
 
 use plugins::PLUGINS;
+use webhooks::{Rounds, Webhook};
 
 /// What is done to an object, as webhooks and policies name it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -44,6 +55,7 @@ pub struct Attributes<'a> {
     pub subresource: &'a str,
     /// Group, version and kind of the object: those of the resource, or of what a subresource takes.
     pub kind: [&'a str; 3],
+    /// For a namespace its own name.
     pub namespace: &'a str,
     /// Empty when a whole collection is deleted.
     pub name: &'a str,
@@ -71,7 +83,7 @@ impl<'a> Attributes<'a> {
             operation,
             subresource,
             kind,
-            namespace: &call.path.namespace,
+            namespace: if resource.storage == "namespaces" { &call.path.name } else { &call.path.namespace },
             name: &call.path.name,
             options: options_of(call, options),
             is_dry_run,
@@ -97,10 +109,60 @@ fn options_of(call: &Call, kind: &str) -> Value {
     options.into()
 }
 
+/// What configurations say, read once for every change of them.
+#[derive(Debug, Default)]
+pub struct Admission {
+    mutating: Cached<Vec<Webhook>>,
+    validating: Cached<Vec<Webhook>>,
+}
+
+impl Admission {
+    fn mutating(&self, store: &Store) -> Arc<Vec<Webhook>> {
+        self.mutating.get(store, webhooks::MUTATING, Webhook::of_configurations)
+    }
+
+    fn validating(&self, store: &Store) -> Arc<Vec<Webhook>> {
+        self.validating.get(store, webhooks::VALIDATING, Webhook::of_configurations)
+    }
+}
+
+/// What was made of a collection, and of which of its states.
+#[derive(Debug, Default)]
+struct Cached<T>(Mutex<(u64, Arc<T>)>);
+
+impl<T> Cached<T> {
+    fn get(&self, store: &Store, collection: &str, make: impl FnOnce(&[Value]) -> T) -> Arc<T> {
+        let changed_at = store.changed_at(collection);
+        let mut cached = self.0.lock().expect("nobody panics while reading configurations");
+        if cached.0 != changed_at {
+            let listed = store.list(collection, "", None).map(|found| found.objects).unwrap_or_default();
+            let values: Vec<Value> = listed.into_iter().map(|(_, object)| object.value.clone()).collect();
+            *cached = (changed_at, Arc::new(make(&values)));
+        }
+        Arc::clone(&cached.1)
+    }
+}
+
+/// Waits for all of them at once; answers come in the order of the questions.
+async fn concurrently<T>(futures: Vec<Pin<Box<dyn Future<Output = T> + Send + '_>>>) -> Vec<T> {
+    let mut pending: Vec<_> = futures.into_iter().map(|future| (future, None)).collect();
+    poll_fn(|context| {
+        for (future, output) in pending.iter_mut().filter(|(_, output)| output.is_none()) {
+            if let Poll::Ready(ready) = future.as_mut().poll(context) {
+                *output = Some(ready);
+            }
+        }
+        if pending.iter().all(|(_, output)| output.is_some()) { Poll::Ready(()) } else { Poll::Pending }
+    })
+    .await;
+    pending.into_iter().filter_map(|(_, output)| output).collect()
+}
+
 impl Server {
     /// Whether anybody may want to change such an object. Asked first, because getting ready for it costs.
     pub fn may_mutate(&self, attributes: &Attributes<'_>) -> bool {
         PLUGINS.iter().any(|plugin| plugin.mutate.is_some() && (plugin.applies)(attributes))
+            || self.has_mutating_webhook(attributes)
     }
 
     /// Lets everybody change what is about to be written; `object` is nothing for a deletion.
@@ -108,6 +170,24 @@ impl Server {
         &self,
         attributes: &Attributes<'_>,
         mut object: Option<&mut Value>,
+        old: Option<&Value>,
+    ) -> Result<()> {
+        self.run_mutating_plugins(attributes, &mut object, old)?;
+        let mut rounds = Rounds::default();
+        if self.call_mutating(attributes, &mut object, old, &mut rounds).await? {
+            // Whoever came before a change may want to see it.
+            let left = object.as_deref().cloned();
+            self.run_mutating_plugins(attributes, &mut object, old)?;
+            rounds.again(object.as_deref() != left.as_ref());
+            self.call_mutating(attributes, &mut object, old, &mut rounds).await?;
+        }
+        Ok(())
+    }
+
+    fn run_mutating_plugins(
+        &self,
+        attributes: &Attributes<'_>,
+        object: &mut Option<&mut Value>,
         old: Option<&Value>,
     ) -> Result<()> {
         for plugin in PLUGINS.iter().filter(|plugin| (plugin.applies)(attributes)) {
@@ -130,6 +210,7 @@ impl Server {
                 validate(self, attributes, object, old)?;
             }
         }
+        self.call_validating(attributes, object, old).await?;
         for plugin in PLUGINS.iter().filter(|plugin| (plugin.applies)(attributes)) {
             if let Some(account) = plugin.account {
                 account(self, attributes, object, old)?;
@@ -145,3 +226,6 @@ impl Server {
         self.approve(&attributes, Some(object), None).await
     }
 }
+
+#[cfg(test)]
+mod tests;

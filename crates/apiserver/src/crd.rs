@@ -18,6 +18,7 @@ use crate::store::{Key, Object};
 use crate::table::age;
 
 mod cel;
+pub mod conversion;
 mod json_path;
 
 use json_path::JsonPath;

@@ -15,7 +15,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::header::{CONTENT_TYPE, HeaderValue};
 use http_body_util::combinators::UnsyncBoxBody;
-use http_body_util::{BodyExt as _, Full, LengthLimitError, Limited};
+use http_body_util::{BodyExt as _, Full};
 use serde_json::Value;
 use tower::ServiceExt as _;
 
@@ -212,17 +212,7 @@ impl Dialer {
         headers.insert(http::header::ACCEPT, HeaderValue::from_static("application/json, */*"));
         let answered = async {
             let response = self.find(store, client).map_err(&told)?.call(request).await.map_err(&told)?;
-            let code = response.status().as_u16();
-            let kind = response.headers().get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
-            let content_type = kind.unwrap_or_default().to_owned();
-            let body = match Limited::new(response.into_body(), ANSWER_BYTES_MAX).collect().await {
-                Ok(body) => body.to_bytes(),
-                Err(error) if error.is::<LengthLimitError>() => {
-                    return Err(format!("the answer is larger than {ANSWER_BYTES_MAX} bytes"));
-                }
-                Err(_) => return Err("unexpected EOF".to_owned()),
-            };
-            Ok(Answer { code, content_type, body })
+            read(response).await
         };
         match tokio::time::timeout(timeout, answered).await {
             Ok(answered) => answered,
@@ -253,6 +243,23 @@ impl Dialer {
         };
         Ok(Arc::new(Https::new(&name, address, &client.ca_bundle, client.is_trusted)?))
     }
+}
+
+/// Reads an answer to its end, unless that is too far.
+async fn read(response: Response) -> Result<Answer, String> {
+    let code = response.status().as_u16();
+    let kind = response.headers().get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
+    let content_type = kind.unwrap_or_default().to_owned();
+    let mut frames = response.into_body();
+    let mut body = Vec::new();
+    while let Some(frame) = frames.frame().await {
+        let Ok(frame) = frame else { return Err("unexpected EOF".to_owned()) };
+        body.extend_from_slice(frame.data_ref().map_or(&[][..], |data| data));
+        if body.len() > ANSWER_BYTES_MAX {
+            return Err(format!("the answer is larger than {ANSWER_BYTES_MAX} bytes"));
+        }
+    }
+    Ok(Answer { code, content_type, body: body.into() })
 }
 
 /// The address of a Service's port: an endpoint on this machine, else what a real server would dial.

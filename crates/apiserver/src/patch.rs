@@ -9,7 +9,7 @@ use crate::schema::{Schema, go};
 use crate::status::{About, Result, Status};
 
 pub mod apply;
-mod json;
+pub mod json;
 mod merge;
 mod strategic;
 

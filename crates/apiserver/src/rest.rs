@@ -18,5 +18,6 @@ pub mod select;
 pub mod service;
 pub mod subresource;
 pub mod token;
+pub mod warnings;
 pub mod watch;
 pub mod write;

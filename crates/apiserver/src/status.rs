@@ -64,7 +64,9 @@ impl Status {
 
     #[must_use]
     pub fn with_details(mut self, details: impl Into<Value>) -> Self {
-        self.0.details = Some(details.into());
+        let details = details.into();
+        self.0.retry_after = details["retryAfterSeconds"].as_u64().and_then(|seconds| u32::try_from(seconds).ok());
+        self.0.details = Some(details);
         self
     }
 
@@ -126,6 +128,13 @@ impl Status {
         Self::new(500, "", message)
     }
 
+    /// A failure of something that the server relies on.
+    pub fn internal_error(why: impl Into<String>) -> Self {
+        let why = why.into();
+        Self::new(500, "InternalError", format!("Internal error occurred: {why}"))
+            .with_details(json!({"causes": [{"message": why}]}))
+    }
+
     pub fn expired(message: impl Into<String>) -> Self {
         Self::new(410, "Expired", message)
     }
@@ -135,9 +144,7 @@ impl Status {
         let message = format!("Timeout: Too large resource version: {asked}, current: {current}");
         let cause = json!({"reason": "ResourceVersionTooLarge", "message": "Too large resource version"});
         let details = json!({"causes": [cause], "retryAfterSeconds": 1});
-        let mut status = Self::new(504, "Timeout", message).with_details(details);
-        status.0.retry_after = Some(1);
-        status
+        Self::new(504, "Timeout", message).with_details(details)
     }
 
     pub fn code(&self) -> u16 {

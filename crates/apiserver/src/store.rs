@@ -232,6 +232,11 @@ impl Store {
         Ok(stored.history.range(start..).cloned().collect())
     }
 
+    /// The revision of the last change of a collection; 0 when there was none.
+    pub fn changed_at(&self, collection: &str) -> u64 {
+        self.state().collections.get(collection).map_or(0, |stored| *stored.signal.borrow())
+    }
+
     /// Makes sure that a collection exists. What happened before that is not its history.
     pub fn open(&self, collection: &str) {
         self.state().collection(collection);

@@ -6,6 +6,7 @@ use std::time::Duration;
 use serde_json::Value;
 
 use super::{Answer, Client, Dialer};
+use crate::patch::json::kind_of;
 use crate::rest::body::{self, Encoding};
 use crate::store::Store;
 
@@ -81,15 +82,12 @@ fn decode(answer: &Answer, types: &[(&str, &str)]) -> Result<Value, String> {
         ));
     }
     let unreadable = |why: String| format!("couldn't get version/kind; json parse error: {why}");
-    let value = body::parse(&answer.body, Encoding::Json).map_err(unreadable)?.value;
-    let go_type = |value: &Value| match value {
-        Value::Bool(_) => Some("bool"),
-        Value::Number(_) => Some("number"),
-        Value::String(_) => Some("string"),
-        Value::Array(_) => Some("array"),
-        Value::Null | Value::Object(_) => None,
-    };
-    if let Some(found) = go_type(&value) {
+    // What does not begin like JSON is read as YAML, and almost every text is a string in YAML.
+    let is_json = answer.body.iter().find(|byte| !byte.is_ascii_whitespace()) == Some(&b'{');
+    let encoding = if is_json { Encoding::Json } else { Encoding::Yaml };
+    let value = body::parse(&answer.body, encoding).map_err(unreadable)?.value;
+    if !value.is_object() && !value.is_null() {
+        let found = kind_of(&value);
         return Err(unreadable(format!("json: cannot unmarshal {found} into Go value of type {TYPE_META}")));
     }
     let text = |name: &str| value.get(name).and_then(Value::as_str).unwrap_or_default();
@@ -159,14 +157,14 @@ mod tests {
             (r#"{"kind": "K"}"#, "Object 'apiVersion' is missing in '{\"kind\": \"K\"}'"),
             (r#"{"kind": "K", "apiVersion": "v1"}"#, "no kind \"K\" is registered for version \"v1\" in scheme"),
             (
-                "garbage",
-                "couldn't get version/kind; json parse error: invalid character 'g' looking for beginning of value",
+                "{x",
+                "couldn't get version/kind; json parse error: invalid character 'x' looking for beginning of object key string",
             ),
         ];
         for (body, wanted) in cases {
             assert_eq!(decode(&answer(200, "application/json", body), &types).unwrap_err(), wanted);
         }
-        let text = decode(&answer(200, "application/json", "\"x\""), &types).unwrap_err();
+        let text = decode(&answer(200, "text/html", "<html>"), &types).unwrap_err();
         assert!(text.starts_with("couldn't get version/kind; json parse error: json: cannot unmarshal string into"));
     }
 }

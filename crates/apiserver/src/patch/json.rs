@@ -2,9 +2,10 @@
 
 use serde_json::Value;
 
-/// An operation that cannot be carried out; the whole patch is refused.
-#[derive(Debug, PartialEq, Eq)]
-pub struct Impossible;
+/// Why an operation cannot be carried out, in the words of a real server; the whole patch is refused.
+pub type Impossible = String;
+
+const MISSING: &str = "missing value";
 
 /// Applies all operations, or none that matters: the caller drops the object on an error.
 pub fn apply(target: &mut Value, operations: &Value) -> Result<(), Impossible> {
@@ -57,36 +58,48 @@ pub fn check(operations: &Value) -> Result<Vec<String>, String> {
 }
 
 fn apply_one(target: &mut Value, operation: &Value) -> Result<(), Impossible> {
-    let text = |name: &str| operation[name].as_str().ok_or(Impossible);
-    let path = pointer(text("path")?)?;
+    let kind = operation["op"].as_str().unwrap_or("unknown");
+    let text = |name: &str| {
+        let given = operation[name].as_str();
+        given.ok_or_else(|| format!("{kind} operation failed to decode {name}: unable to decode path: {MISSING}"))
+    };
     let value = || operation.get("value").cloned().unwrap_or(Value::Null);
-    match text("op")? {
-        "add" => add(target, &path, value()),
-        "remove" => remove(target, &path).map(|_| ()),
-        "replace" => replace(target, &path, value()),
-        "test" => match find(target, &path) {
-            Some(found) if *found == value() => Ok(()),
-            _ => Err(Impossible),
-        },
+    match kind {
+        "add" => add(target, text("path")?, value()),
+        "remove" => remove(target, text("path")?, kind).map(|_| ()),
+        "replace" => replace(target, text("path")?, value()),
+        "test" => {
+            let path = text("path")?;
+            match find(target, &pointer(path)) {
+                Some(found) if *found == value() => Ok(()),
+                _ => Err(format!("testing value {path} failed: test failed")),
+            }
+        }
         "copy" => {
-            let found = find(target, &pointer(text("from")?)?).cloned().ok_or(Impossible)?;
-            add(target, &path, found)
+            let from = text("from")?;
+            let missing = || format!("copy operation does not apply: doc is missing from path: {from}: {MISSING}");
+            let found = find(target, &pointer(from)).cloned().ok_or_else(missing)?;
+            add(target, text("path")?, found)
         }
         "move" => {
-            let moved = remove(target, &pointer(text("from")?)?)?;
-            add(target, &path, moved)
+            let from = text("from")?;
+            if find(target, &pointer(from)).is_none() {
+                return Err(format!("move operation does not apply: doc is missing from path: {from}: {MISSING}"));
+            }
+            let moved = remove(target, from, kind)?;
+            add(target, text("path")?, moved)
         }
-        _ => Err(Impossible),
+        other => Err(format!("Unexpected kind: {other}")),
     }
 }
 
 /// `/a/b~1c` as its parts.
-fn pointer(text: &str) -> Result<Vec<String>, Impossible> {
+fn pointer(text: &str) -> Vec<String> {
     if text.is_empty() {
-        return Ok(Vec::new());
+        return Vec::new();
     }
-    let rest = text.strip_prefix('/').ok_or(Impossible)?;
-    Ok(rest.split('/').map(|part| part.replace("~1", "/").replace("~0", "~")).collect())
+    // What stands before the first slash is not looked at.
+    text.split('/').skip(1).map(|part| part.replace("~1", "/").replace("~0", "~")).collect()
 }
 
 fn find<'v>(target: &'v Value, path: &[String]) -> Option<&'v Value> {
@@ -110,75 +123,82 @@ fn find_mut<'v>(target: &'v mut Value, path: &[String]) -> Option<&'v mut Value>
 
 /// The place of an element that is there; negative numbers count from the end.
 fn index(part: &str, length: usize) -> Option<usize> {
-    place(part, length).ok().filter(|index| *index < length && part != "-")
+    place(part, length, length).ok().filter(|index| *index < length && part != "-")
 }
 
-fn parent<'v, 'p>(target: &'v mut Value, path: &'p [String]) -> Result<(&'v mut Value, &'p str), Impossible> {
-    let (last, parents) = path.split_last().ok_or(Impossible)?;
-    let value = find_mut(target, parents).ok_or(Impossible)?;
+/// The object or list that holds what a path names, and the name in it.
+fn parent<'v>(target: &'v mut Value, path: &str, kind: &str) -> Result<(&'v mut Value, String), Impossible> {
+    let missing = || format!("{kind} operation does not apply: doc is missing path: {path:?}: {MISSING}");
+    let mut parts = pointer(path);
+    let last = parts.pop().ok_or_else(missing)?;
+    let value = find_mut(target, &parts).filter(|value| value.is_object() || value.is_array()).ok_or_else(missing)?;
     Ok((value, last))
 }
 
-/// A place in a list: `-` is behind the last one, negative numbers count from there.
-fn place(part: &str, length: usize) -> Result<usize, Impossible> {
-    if part == "-" {
+/// A place in a list of this many: `-` is behind the last one, negative numbers count from there.
+fn place(part: &str, length: usize, last: usize) -> Result<usize, String> {
+    if part == "-" && last == length {
         return Ok(length);
     }
-    let number: i64 = part.parse().map_err(|_| Impossible)?;
+    let number: i64 = part.parse().map_err(|_| {
+        format!("value was not a proper array index: '{part}': strconv.Atoi: parsing {part:?}: invalid syntax")
+    })?;
     let index = if number < 0 { number + length as i64 } else { number };
-    usize::try_from(index).ok().filter(|index| *index <= length).ok_or(Impossible)
+    let invalid = || format!("Unable to access invalid index: {number}: invalid index referenced");
+    usize::try_from(index).ok().filter(|index| *index <= last && *index <= length).ok_or_else(invalid)
 }
 
-fn add(target: &mut Value, path: &[String], value: Value) -> Result<(), Impossible> {
+fn add(target: &mut Value, path: &str, value: Value) -> Result<(), Impossible> {
     if path.is_empty() {
         *target = value;
         return Ok(());
     }
-    let (parent, last) = parent(target, path)?;
+    let (parent, last) = parent(target, path, "add")?;
     match parent {
-        Value::Object(object) => {
-            object.insert(last.to_owned(), value);
-            Ok(())
-        }
         Value::Array(items) => {
-            let index = place(last, items.len())?;
+            let index = place(&last, items.len(), items.len())
+                .map_err(|why| format!("error in add for path: '{path}': {why}"))?;
             items.insert(index, value);
-            Ok(())
         }
-        _ => Err(Impossible),
+        parent => parent[last] = value,
     }
+    Ok(())
 }
 
-fn remove(target: &mut Value, path: &[String]) -> Result<Value, Impossible> {
-    let (parent, last) = parent(target, path)?;
+fn remove(target: &mut Value, path: &str, kind: &str) -> Result<Value, Impossible> {
+    let told = |why: String| format!("error in remove for path: '{path}': {why}");
+    let (parent, last) = parent(target, path, kind)?;
     match parent {
-        Value::Object(object) => object.remove(last).ok_or(Impossible),
         Value::Array(items) => {
-            let index = place(last, items.len())?;
-            if index < items.len() { Ok(items.remove(index)) } else { Err(Impossible) }
+            let index = place(&last, items.len(), items.len().saturating_sub(1)).map_err(told)?;
+            if index < items.len() {
+                Ok(items.remove(index))
+            } else {
+                Err(told(format!("Unable to access invalid index: {index}: invalid index referenced")))
+            }
         }
-        _ => Err(Impossible),
+        parent => {
+            let removed = parent.as_object_mut().and_then(|object| object.remove(&last));
+            removed.ok_or_else(|| told(format!("Unable to remove nonexistent key: {last}: {MISSING}")))
+        }
     }
 }
 
-fn replace(target: &mut Value, path: &[String], value: Value) -> Result<(), Impossible> {
+fn replace(target: &mut Value, path: &str, value: Value) -> Result<(), Impossible> {
     if path.is_empty() {
         *target = value;
         return Ok(());
     }
-    let (parent, last) = parent(target, path)?;
+    let (parent, last) = parent(target, path, "replace")?;
     match parent {
-        Value::Object(object) => {
-            object.insert(last.to_owned(), value);
-            Ok(())
-        }
         Value::Array(items) => {
-            let index = place(last, items.len())?;
-            *items.get_mut(index).ok_or(Impossible)? = value;
-            Ok(())
+            let missing = || format!("replace operation does not apply: doc is missing key: {path}: {MISSING}");
+            let index = place(&last, items.len(), items.len().saturating_sub(1)).map_err(|_| missing())?;
+            *items.get_mut(index).ok_or_else(missing)? = value;
         }
-        _ => Err(Impossible),
+        parent => parent[last] = value,
     }
+    Ok(())
 }
 
 #[cfg(test)]
@@ -213,19 +233,41 @@ mod tests {
 
     #[test]
     fn what_cannot_be_done_is_refused() {
-        for operation in [
-            json!({"op": "remove", "path": "/none"}),
-            json!({"op": "test", "path": "/a", "value": 2}),
-            json!({"op": "test", "path": "/none", "value": null}),
-            json!({"op": "add", "path": "/no/where", "value": 1}),
-            json!({"op": "odd", "path": "/a"}),
-            json!({"op": "replace", "path": "/l/7", "value": 1}),
-            json!({"op": "remove", "path": "/l/-"}),
-            json!({"op": "copy", "from": "/none", "path": "/b"}),
-            json!({"op": "move", "from": "/none", "path": "/b"}),
-            json!({"op": "add", "path": "a", "value": 1}),
-        ] {
-            assert_eq!(patched(json!({"a": 1, "l": []}), &json!([operation])), Err(Impossible), "{operation}");
+        let cases = [
+            (
+                json!({"op": "remove", "path": "/none"}),
+                "error in remove for path: '/none': Unable to remove nonexistent key: none: missing value",
+            ),
+            (json!({"op": "test", "path": "/a", "value": 2}), "testing value /a failed: test failed"),
+            (json!({"op": "test", "path": "/none", "value": null}), "testing value /none failed: test failed"),
+            (
+                json!({"op": "add", "path": "/no/where", "value": 1}),
+                "add operation does not apply: doc is missing path: \"/no/where\": missing value",
+            ),
+            (
+                json!({"op": "add", "path": "/l/7", "value": 1}),
+                "error in add for path: '/l/7': Unable to access invalid index: 7: invalid index referenced",
+            ),
+            (json!({"op": "odd", "path": "/a"}), "Unexpected kind: odd"),
+            (
+                json!({"op": "remove", "path": "/l/-"}),
+                "error in remove for path: '/l/-': Unable to access invalid index: 0: invalid index referenced",
+            ),
+            (
+                json!({"op": "add", "path": "a", "value": 1}),
+                "add operation does not apply: doc is missing path: \"a\": missing value",
+            ),
+            (
+                json!({"op": "replace", "path": "/l/7", "value": 1}),
+                "replace operation does not apply: doc is missing key: /l/7: missing value",
+            ),
+            (
+                json!({"op": "move", "from": "/b", "path": "/c"}),
+                "move operation does not apply: doc is missing from path: /b: missing value",
+            ),
+        ];
+        for (operation, why) in cases {
+            assert_eq!(patched(json!({"a": 1, "l": []}), &json!([operation])), Err(why.to_owned()), "{operation}");
         }
     }
 

@@ -17,6 +17,8 @@ use super::path::{ResourcePath, Target, parse};
 use super::query::Query;
 use super::reply::{Reply, Response, refused};
 use super::reviews::is_review;
+use super::warnings;
+use crate::admission::Admission;
 use crate::auth::rbac::Rbac;
 use crate::auth::{self, Authentication, StaticUser, User};
 use crate::clock::Clock;
@@ -55,6 +57,7 @@ pub struct Server {
     pub random: Random,
     pub authentication: Authentication,
     pub rbac: Rbac,
+    pub admission: Admission,
     /// Calls outward.
     pub dialer: Dialer,
     registry: RwLock<Arc<Registry>>,
@@ -128,6 +131,7 @@ impl ApiServer {
             clock: settings.clock,
             authentication: Authentication::new(token, settings.users, &random.seed()),
             random,
+            admission: Admission::default(),
             dialer: Dialer::default(),
             registry: RwLock::new(Arc::new(registry)),
         };
@@ -204,7 +208,7 @@ impl ApiServer {
             warnings: Mutex::default(),
         };
         let result = self.0.dispatch(&mut call, header(ACCEPT)).await;
-        let warnings = call.warnings.into_inner().expect("no one panics while warning");
+        let warnings = warnings::sent(call.warnings.into_inner().expect("no one panics while warning"));
         match result {
             Ok(reply) => reply.encode(call.accepted, &warnings),
             Err(status) => refused(&status, call.accepted, &warnings),

@@ -117,7 +117,11 @@ impl Server {
         let named = value["metadata"]["name"].as_str().unwrap_or_default().to_owned();
         let mut attributes = Attributes::of_write(write.call, resource, Operation::Create, write.is_dry_run);
         attributes.name = &named;
-        if self.may_mutate(&attributes) {
+        if resource.storage == "namespaces" {
+            attributes.namespace = &named;
+        }
+        let is_mutated = self.may_mutate(&attributes);
+        if is_mutated {
             // Whoever changes the object sees the status that the client sent, and that nobody will see again.
             if let Some(status) = status {
                 value["status"] = status;
@@ -130,6 +134,8 @@ impl Server {
         meta::fill(&mut value, resource, &self.random, &self.clock);
         (resource.rules.prepare_create)(&mut value, Moment { now: self.clock.time(), random: &self.random });
         crate::crd::prepare(resource, &mut value);
+        // A custom resource loses what its schema does not know only when it is stored; others see it until then.
+        let unpruned = (is_mutated && resource.custom.is_some()).then(|| value.clone());
         self.shape(resource, &mut value).map_err(Status::internal)?;
         let name = value["metadata"]["name"].as_str().unwrap_or_default().to_owned();
         let mut errors = meta::validate(&value, resource);
@@ -138,7 +144,7 @@ impl Server {
         if !errors.is_empty() {
             return Err(write.invalid(&name, &errors));
         }
-        self.approve(&attributes, Some(&value), None).await?;
+        self.approve(&attributes, Some(unpruned.as_ref().unwrap_or(&value)), None).await?;
         if write.is_dry_run {
             return self.pretend_create(resource, &name, value);
         }
