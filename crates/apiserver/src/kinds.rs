@@ -70,6 +70,11 @@ impl Resource {
         group_version(&self.group, &self.version)
     }
 
+    /// Where Go keeps the group's types, as its messages tell it.
+    pub fn go_package(&self) -> &str {
+        self.group.split('.').next().filter(|name| !name.is_empty()).unwrap_or("core")
+    }
+
     pub fn subresource(&self, name: &str) -> Option<&Subresource> {
         self.subresources.iter().find(|sub| sub.name == name)
     }
@@ -90,6 +95,7 @@ pub struct BuiltIn {
     pub resources: Vec<Arc<Resource>>,
     /// The schema of `metadata`, which every kind has.
     pub metadata: Arc<Schema>,
+    pub delete_options: Arc<Schema>,
 }
 
 /// A line of `data/resources.json`.
@@ -167,7 +173,8 @@ impl BuiltIn {
     pub fn load() -> Self {
         let mut types = Self::types();
         let resources = lines().into_iter().map(|line| Arc::new(resource(line, &mut types))).collect();
-        Self { resources, metadata: types.get("meta.v1.ObjectMeta") }
+        let (metadata, delete_options) = (types.get("meta.v1.ObjectMeta"), types.get("meta.v1.DeleteOptions"));
+        Self { resources, metadata, delete_options }
     }
 }
 

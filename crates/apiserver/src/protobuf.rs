@@ -12,6 +12,8 @@ mod write;
 
 use messages::{Messages, Node};
 
+use crate::rest::decode::SCHEME;
+
 pub const MEDIA_TYPE: &str = "application/vnd.kubernetes.protobuf";
 
 /// What every message on its own begins with.
@@ -22,31 +24,44 @@ pub fn is_named_by(content_type: Option<&str>) -> bool {
     content_type.and_then(|text| text.split(';').next()).is_some_and(|media| media.trim() == MEDIA_TYPE)
 }
 
-/// The object in a body, with its type; one without a type is of the expected one. An error is what Go's reader says.
-pub fn decode(body: &[u8], expected: (&str, &str)) -> Result<Value, String> {
+/// Why a body could not be read, in the words of Go's reader.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Unreadable {
+    /// apiVersion and kind, when it came so far.
+    pub of: Option<(String, String)>,
+    pub why: String,
+}
+
+impl From<&str> for Unreadable {
+    fn from(why: &str) -> Self {
+        Self { of: None, why: why.to_owned() }
+    }
+}
+
+/// The object in a body, with its type; one without a type is of the expected one.
+pub fn decode(body: &[u8], expected: (&str, &str)) -> Result<Value, Unreadable> {
     if body.is_empty() {
         return Err("empty data".into());
     }
     let Some(rest) = body.strip_prefix(PREFIX) else {
-        return Err(format!(
-            "provided data does not appear to be a protobuf message, expected prefix {}",
-            "[107 56 115 0]"
-        ));
+        let why = "provided data does not appear to be a protobuf message, expected prefix [107 56 115 0]";
+        return Err(why.into());
     };
     if rest.is_empty() {
         return Err("empty body".into());
     }
     let messages = Messages::get();
-    let envelope = read::object(messages, &messages.envelope, rest)?;
+    let envelope = read::object(messages, &messages.envelope, rest).map_err(|why| Unreadable { of: None, why })?;
     let text = |name: &str| envelope["typeMeta"][name].as_str().unwrap_or_default();
     let given = (text("apiVersion"), text("kind"));
     let (api_version, kind) = if given == ("", "") { expected } else { given };
+    let failed = |why| Unreadable { of: Some((api_version.to_owned(), kind.to_owned())), why };
     let message = messages.of_kind(api_version, kind).ok_or_else(|| {
-        format!("no kind \"{kind}\" is registered for version \"{api_version}\" in scheme \"pkg/api/legacyscheme/scheme.go:30\"")
+        failed(format!("no kind \"{kind}\" is registered for version \"{api_version}\" in scheme \"{SCHEME}\""))
     })?;
     let raw = envelope["raw"].as_str().unwrap_or_default();
     let raw = crate::base64::STANDARD.decode(raw).unwrap_or_default();
-    let mut object = read::object(messages, message, &raw)?;
+    let mut object = read::object(messages, message, &raw).map_err(failed)?;
     if let Some(object) = object.as_object_mut() {
         object.insert("apiVersion".into(), api_version.into());
         object.insert("kind".into(), kind.into());

@@ -20,5 +20,6 @@ pub mod csv;
 pub mod label;
 pub mod name;
 pub mod selector;
+pub mod yaml;
 
 pub mod gates;

@@ -4,7 +4,6 @@
 //! value keeps its line. Reading is bounded: size, depth and what aliases expand to all have a limit.
 
 mod json;
-mod scalar;
 mod yaml;
 
 #[cfg(test)]

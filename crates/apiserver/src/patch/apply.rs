@@ -13,7 +13,7 @@ pub fn read(call: &Call, api_version: &str, kind: &str) -> Result<Value> {
     let parsed = match body::parse(&call.body, Encoding::Json) {
         Ok(parsed) => parsed,
         Err(_) => body::parse(&call.body, Encoding::Yaml)
-            .map_err(|why| Status::bad_request(format!("error decoding YAML: {why}")))?,
+            .map_err(|why| Status::bad_request(format!("error decoding YAML: error converting YAML to JSON: {why}")))?,
     };
     let mut config = parsed.value;
     let text = |name: &str| config[name].as_str().unwrap_or_default().to_owned();

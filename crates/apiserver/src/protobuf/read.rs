@@ -159,6 +159,8 @@ fn bytes_of<'b>(held: Wire<'b>, name: &str) -> Result<&'b [u8], String> {
 }
 
 fn wrong_type(kind: u8, name: &str) -> String {
+    // Go's names of fields are the words of JSON with a capital letter, but for this one.
+    let name = if name == "metadata" { "objectMeta" } else { name };
     let mut letters = name.chars();
     let first = letters.next().map(|letter| letter.to_uppercase().to_string()).unwrap_or_default();
     format!("proto: wrong wireType = {kind} for field {first}{}", letters.as_str())

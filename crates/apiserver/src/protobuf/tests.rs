@@ -75,14 +75,14 @@ fn what_go_sends_is_understood() {
 
 #[test]
 fn a_body_that_is_no_message_is_told_in_gos_words() {
-    let say = |body: &[u8]| decode(body, ("v1", "Pod")).unwrap_err();
+    let say = |body: &[u8]| decode(body, ("v1", "Pod")).unwrap_err().why;
     assert_eq!(say(b""), "empty data");
     assert_eq!(say(b"k8s\0"), "empty body");
     assert!(say(b"{}").starts_with("provided data does not appear to be a protobuf message"));
     assert_eq!(say(b"k8s\0\x0a\x05ab"), "unexpected EOF");
     assert_eq!(say(b"k8s\0\x0a\x05\x0a\x03\x01x/y"), "unexpected EOF");
     // A number where ObjectMeta belongs.
-    assert_eq!(say(b"k8s\0\x12\x02\x08\x01"), "proto: wrong wireType = 0 for field Metadata");
+    assert_eq!(say(b"k8s\0\x12\x02\x08\x01"), "proto: wrong wireType = 0 for field ObjectMeta");
 }
 
 #[test]

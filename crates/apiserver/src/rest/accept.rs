@@ -23,6 +23,8 @@ pub enum Shape {
     Table,
     /// Only metadata.
     Partial,
+    /// Only metadata, of each object of a list.
+    PartialList,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -44,6 +46,8 @@ pub struct Offer {
     pub is_custom: bool,
     /// Events come one by one, which YAML cannot.
     pub is_stream: bool,
+    /// One object, of which there are no events.
+    pub is_single: bool,
 }
 
 const AVAILABLE: [&str; 3] = ["application/json", "application/yaml", protobuf::MEDIA_TYPE];
@@ -94,7 +98,8 @@ impl<'h> Clause<'h> {
         let shape = match kind {
             // Tables have no form in protobuf.
             "Table" if encoding != Encoding::Protobuf => Shape::Table,
-            "PartialObjectMetadata" | "PartialObjectMetadataList" => Shape::Partial,
+            "PartialObjectMetadata" => Shape::Partial,
+            "PartialObjectMetadataList" => Shape::PartialList,
             _ => return None,
         };
         Some(Accepted { encoding, shape, is_beta: version == "v1beta1" })
@@ -115,7 +120,8 @@ pub fn negotiate(header: Option<&str>, offer: Offer) -> Result<Accepted> {
         let message = format!("only the following media types are accepted: {known}");
         return Err(Status::new(406, "NotAcceptable", message));
     }
-    let known = [AVAILABLE.as_slice(), STREAMS.as_slice()].concat().join(", ");
+    let streams = if offer.is_single { [].as_slice() } else { STREAMS.as_slice() };
+    let known = [AVAILABLE.as_slice(), streams].concat().join(", ");
     let message = format!("406: Not Acceptable\n\nAvailable representations: {known}");
     Err(Status::new(406, "NotAcceptable", message).with_details(serde_json::json!({})))
 }
@@ -132,9 +138,9 @@ pub fn wants_pretty(query: &Query, user_agent: &str) -> bool {
 mod tests {
     use super::*;
 
-    const OBJECTS: Offer = Offer { is_custom: false, is_stream: false };
-    const CUSTOM: Offer = Offer { is_custom: true, is_stream: false };
-    const EVENTS: Offer = Offer { is_custom: false, is_stream: true };
+    const OBJECTS: Offer = Offer { is_custom: false, is_stream: false, is_single: false };
+    const CUSTOM: Offer = Offer { is_custom: true, is_stream: false, is_single: false };
+    const EVENTS: Offer = Offer { is_custom: false, is_stream: true, is_single: false };
 
     fn shown(header: &str, offer: Offer) -> String {
         match negotiate(Some(header), offer) {

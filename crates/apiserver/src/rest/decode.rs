@@ -1,5 +1,7 @@
 //! From a body to an object of the kind the URL names: type, unknown fields, defaults.
 
+use std::sync::Arc;
+
 use http::Method;
 use serde_json::{Map, Value};
 
@@ -13,15 +15,24 @@ use crate::status::{Result, Status};
 
 /// `Pod in version "v1" cannot be handled as a Pod: …`.
 fn unusable(resource: &Resource, why: &str) -> Status {
-    let kind = &resource.kind;
-    Status::bad_request(format!("{kind} in version \"{}\" cannot be handled as a {kind}: {why}", resource.version))
+    cannot_be(&resource.kind, &resource.version, &resource.kind, why)
+}
+
+/// The same for a body of another kind, or of another version.
+fn cannot_be(given: &str, api_version: &str, wanted: &str, why: &str) -> Status {
+    let version = api_version.rsplit('/').next().unwrap_or_default();
+    Status::bad_request(format!("{given} in version \"{version}\" cannot be handled as a {wanted}: {why}"))
 }
 
 impl Call {
     /// A body in protobuf becomes what it would be in JSON. Custom resources have no such form, and patches neither.
     pub fn open_protobuf(&mut self, resource: &Resource) -> Result<()> {
-        let is_object = matches!(self.method, Method::POST | Method::PUT | Method::DELETE) && !self.body.is_empty();
-        if !is_object || resource.custom.is_some() || !protobuf::is_named_by(self.content_type.as_deref()) {
+        let has_object = match self.method {
+            Method::POST | Method::PUT => true,
+            Method::DELETE => !self.body.is_empty(),
+            _ => false,
+        };
+        if !has_object || resource.custom.is_some() || !protobuf::is_named_by(self.content_type.as_deref()) {
             return Ok(());
         }
         let (api_version, kind) = match resource.subresource(&self.path.subresource) {
@@ -29,10 +40,9 @@ impl Call {
             Some(sub) => (group_version(&sub.group, &sub.version), sub.kind.as_str()),
             None => (resource.api_version(), resource.kind.as_str()),
         };
-        let object = protobuf::decode(&self.body, (&api_version, kind)).map_err(|why| {
-            let summary = summary(&self.body);
-            let why = format!("the object provided is unrecognized (must be of type {kind}): {why} ({summary})");
-            Status::bad_request(why)
+        let object = protobuf::decode(&self.body, (&api_version, kind)).map_err(|found| match found.of {
+            None => unrecognized(kind, &found.why, &self.body),
+            Some((given, found_kind)) => cannot_be(&found_kind, &given, kind, &found.why),
         })?;
         self.body = object.to_string().into();
         self.content_type = None;
@@ -40,30 +50,76 @@ impl Call {
     }
 }
 
+/// Where Go keeps its types, as its messages tell it.
+pub const SCHEME: &str = "pkg/runtime/scheme.go:111";
+/// What Go reads first of every body.
+const TYPE_OF_TYPES: &str =
+    r#"struct { APIVersion string "json:\"apiVersion,omitempty\""; Kind string "json:\"kind,omitempty\"" }"#;
+const NO_TYPE: &str = "couldn't get version/kind; json parse error: ";
+
+/// A body that does not even have a type.
+fn unrecognized(kind: &str, why: &str, body: &[u8]) -> Status {
+    let summary = summary(body);
+    Status::bad_request(format!("the object provided is unrecognized (must be of type {kind}): {why} ({summary})"))
+}
+
 /// The first bytes of a body that could not be read.
 fn summary(body: &[u8]) -> String {
     const SHOWN: usize = 30;
-    let hex: String = body.iter().take(SHOWN).map(|byte| format!("{byte:02x}")).collect();
-    if body.len() > SHOWN { format!("{hex} ...") } else { hex }
+    let start = &body[..body.len().min(SHOWN)];
+    let shown = match start {
+        [] => return "<empty>".to_owned(),
+        [b'{', ..] => String::from_utf8_lossy(start).into_owned(),
+        _ => start.iter().map(|byte| format!("{byte:02x}")).collect(),
+    };
+    if body.len() > SHOWN { format!("{shown} ...") } else { shown }
 }
 
 impl Server {
     /// The object in the body of a create or update, as the kind's types see it.
     pub fn decode(&self, call: &Call, resource: &Resource) -> Result<Value> {
         let encoding = body::encoding(call.content_type.as_deref())?;
-        let Parsed { mut value, duplicates } =
-            body::parse(&call.body, encoding).map_err(|why| match resource.custom {
-                Some(_) => Status::bad_request(why),
-                None => Status::bad_request(format!("couldn't get version/kind; json parse error: {why}")),
+        let unrecognized = |why: &str| unrecognized(&resource.kind, why, &call.body);
+        let Parsed { mut value, duplicates: problems } =
+            body::parse(&call.body, encoding).map_err(|why| match encoding {
+                body::Encoding::Json => unrecognized(&format!("{NO_TYPE}{why}")),
+                body::Encoding::Yaml => unrecognized(&why),
             })?;
+        if value.is_null() {
+            value = Value::Object(Map::new());
+        }
         let Value::Object(object) = &mut value else {
-            return Err(unusable(resource, "json: cannot unmarshal into Go value"));
+            let kind = go::kind_of(&value);
+            let why = format!("{NO_TYPE}json: cannot unmarshal {kind} into Go value of type {TYPE_OF_TYPES}");
+            return Err(unrecognized(&why));
         };
-        settle_type(object, resource)?;
-        let problems: Vec<String> = duplicates.iter().map(|path| format!("duplicate field \"{path}\"")).collect();
+        self.settle_type(object, resource).map_err(|why| match why {
+            WrongType::Unreadable(why) => unrecognized(&why),
+            WrongType::Refused(status) => status,
+        })?;
         self.settle(call, resource, &mut value, problems).map_err(|refused| match refused {
             Refused::Type(why) | Refused::Strict(why) => unusable(resource, &why),
         })?;
+        Ok(value)
+    }
+
+    /// The options in a body, as their type sees them.
+    pub fn decode_options(&self, call: &Call, kind: &str) -> Result<Value> {
+        let encoding = body::encoding(call.content_type.as_deref())?;
+        let wrong = |why: String| Status::bad_request(format!("{NO_TYPE}{why}"));
+        let mut value = body::parse(&call.body, encoding).map_err(wrong)?.value;
+        let Value::Object(object) = &mut value else {
+            let found = go::kind_of(&value);
+            return Err(wrong(format!("json: cannot unmarshal {found} into Go value of type {TYPE_OF_TYPES}")));
+        };
+        let text = |name: &str| object.get(name).and_then(Value::as_str).unwrap_or_default();
+        if !["", kind].contains(&text("kind")) {
+            let (given, version) = (text("kind"), text("apiVersion"));
+            let why = format!("no kind \"{given}\" is registered for version \"{version}\" in scheme \"{SCHEME}\"");
+            return Err(Status::bad_request(why));
+        }
+        let schema = self.registry().built_in().delete_options.clone();
+        go::canonical(&schema, &mut value).map_err(Status::bad_request)?;
         Ok(value)
     }
 
@@ -86,7 +142,13 @@ impl Server {
             Ok(FieldValidation::Strict) if !problems.is_empty() => {
                 return Err(Refused::Strict(format!("strict decoding error: {}", problems.join(", "))));
             }
-            Ok(FieldValidation::Warn) => problems.into_iter().for_each(|problem| call.warn(problem)),
+            Ok(FieldValidation::Warn) => {
+                for problem in problems {
+                    // Of YAML all problems are one error, and yet a warning each.
+                    let problem = problem.strip_prefix("yaml: unmarshal errors:\n").unwrap_or(&problem);
+                    problem.lines().for_each(|line| call.warn(line.trim()));
+                }
+            }
             _ => {}
         }
         Ok(())
@@ -131,31 +193,69 @@ pub enum Refused {
     Strict(String),
 }
 
-/// Type given and type expected must agree; what is missing is taken from the URL.
-fn settle_type(object: &mut Map<String, Value>, resource: &Resource) -> Result<()> {
-    let wanted = resource.api_version();
-    let text = |name: &str| object.get(name).and_then(Value::as_str).unwrap_or_default();
-    let (given, kind) = (text("apiVersion"), text("kind"));
-    if resource.custom.is_none() {
-        let is_it = (given.is_empty() || given == wanted) && (kind.is_empty() || kind == resource.kind);
-        if is_it {
+/// Why the type in a body is not the one of its URL.
+enum WrongType {
+    /// It is not a type at all.
+    Unreadable(String),
+    Refused(Status),
+}
+
+impl Server {
+    /// Type given and type expected must agree; what is missing is taken from the URL.
+    fn settle_type(&self, object: &Map<String, Value>, resource: &Resource) -> std::result::Result<(), WrongType> {
+        let mut texts = [("apiVersion", String::new()), ("kind", String::new())];
+        for (name, text) in &mut texts {
+            match object.get(*name) {
+                None | Some(Value::Null) => {}
+                Some(Value::String(given)) => text.clone_from(given),
+                Some(other) => {
+                    let found = go::kind_of(other);
+                    return Err(WrongType::Unreadable(format!(
+                        "{NO_TYPE}json: cannot unmarshal {found} into Go struct field .{name} of type string"
+                    )));
+                }
+            }
+        }
+        let [(_, given), (_, kind)] = texts;
+        if given.matches('/').count() > 1 {
+            return Err(WrongType::Unreadable(format!("unexpected GroupVersion string: {given}")));
+        }
+        let wanted = resource.api_version();
+        if resource.custom.is_none() {
+            self.settle_built_in(&given, &kind, resource).map_err(WrongType::Refused)
+        } else if given != wanted {
+            Err(WrongType::Refused(other_version(&given, &wanted)))
+        } else if kind != resource.kind {
+            Err(WrongType::Refused(unusable(resource, "the kind in the data does not match")))
+        } else {
+            Ok(())
+        }
+    }
+
+    fn settle_built_in(&self, given: &str, kind: &str, resource: &Resource) -> Result<()> {
+        let wanted = resource.api_version();
+        let given = if given.is_empty() { wanted.as_str() } else { given };
+        let kind = if kind.is_empty() { resource.kind.as_str() } else { kind };
+        if given == wanted && kind == resource.kind {
             return Ok(());
         }
-        if given.is_empty() || given == wanted {
-            let (group, version) = (&resource.group, &resource.version);
-            let group = if group.is_empty() { String::new() } else { format!("{group}/") };
-            return Err(Status::bad_request(format!(
-                "no kind \"{kind}\" is registered for version \"{group}{version}\" in scheme"
-            )));
+        let (group, version) = given.split_once('/').unwrap_or(("", given));
+        let registry = self.registry();
+        let is_it = |known: &&Arc<Resource>| known.group == group && known.version == version && known.kind == kind;
+        let is_known = registry.built_in().resources.iter().any(|known| is_it(&known));
+        if is_known && group == resource.group && kind == resource.kind {
+            return Err(other_version(given, &wanted));
         }
+        let package = resource.go_package();
+        let why = match is_known {
+            true => format!("converting ({version}.{kind}) to ({package}.{}): unknown conversion", resource.kind),
+            false => format!("no kind \"{kind}\" is registered for version \"{given}\" in scheme \"{SCHEME}\""),
+        };
+        Err(cannot_be(kind, version, &resource.kind, &why))
     }
-    if given != wanted {
-        return Err(Status::bad_request(format!(
-            "the API version in the data ({given}) does not match the expected API version ({wanted})"
-        )));
-    }
-    if kind != resource.kind {
-        return Err(unusable(resource, "the kind in the data does not match"));
-    }
-    Ok(())
+}
+
+fn other_version(given: &str, wanted: &str) -> Status {
+    let message = format!("the API version in the data ({given}) does not match the expected API version ({wanted})");
+    Status::bad_request(message)
 }

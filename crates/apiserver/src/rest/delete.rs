@@ -6,7 +6,6 @@ use kueue_core::field::{Error, Path};
 use kueue_core::time::Time;
 use serde_json::{Value, json};
 
-use super::body;
 use super::list::typed;
 use super::query::{dry_run, options};
 use super::reply::Reply;
@@ -43,7 +42,7 @@ enum Outcome {
 }
 
 impl DeleteOptions {
-    fn read(call: &Call) -> Result<Self> {
+    fn read(server: &Server, call: &Call) -> Result<Self> {
         let query = &call.query;
         let mut found = Self {
             grace_seconds: query.get("gracePeriodSeconds").parse().ok(),
@@ -56,8 +55,7 @@ impl DeleteOptions {
             found.validate()?;
             return Ok(found);
         }
-        let encoding = body::encoding(call.content_type.as_deref())?;
-        let value = body::parse(&call.body, encoding).map_err(Status::bad_request)?.value;
+        let value = server.decode_options(call, "DeleteOptions")?;
         let text = |value: &Value| value.as_str().map(str::to_owned);
         found.grace_seconds = value["gracePeriodSeconds"].as_i64().or(found.grace_seconds);
         found.uid = text(&value["preconditions"]["uid"]);
@@ -150,7 +148,7 @@ impl DeleteOptions {
 
 impl Server {
     pub async fn delete(&self, call: &Call, resource: &Resource) -> Result<Reply> {
-        let options = DeleteOptions::read(call)?;
+        let options = DeleteOptions::read(self, call)?;
         self.protect(resource, &call.path.name)?;
         if let Some(warning) = resource.rules.orphan_warning.filter(|_| options.leaves_it_open()) {
             call.warn(warning);
@@ -173,7 +171,7 @@ impl Server {
     }
 
     pub async fn delete_collection(&self, call: &Call, resource: &Resource) -> Result<Reply> {
-        let options = DeleteOptions::read(call)?;
+        let options = DeleteOptions::read(self, call)?;
         let list = call.query.list_options()?;
         let selection = Selection::parse(&list, resource, "")?;
         let forgotten = |_| Status::internal("the present state is always known");

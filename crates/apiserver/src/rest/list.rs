@@ -45,6 +45,16 @@ pub fn partial(object: &Value) -> Value {
     json!({"kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1", "metadata": object["metadata"]})
 }
 
+/// A list was asked for as an object, or an object as a list.
+fn mismatch(resource: &Resource, wanted: &str, found: &str, suffix: &str) -> Status {
+    let go_type = match resource.custom {
+        Some(_) => format!("unstructured.Unstructured{suffix}"),
+        None => format!("{}.{}{suffix}", resource.go_package(), resource.kind),
+    };
+    let message = format!("you requested {wanted}, but the requested object is {found} (*{go_type})");
+    Status::new(406, "NotAcceptable", message)
+}
+
 impl Server {
     pub async fn get(&self, call: &Call, resource: &Resource) -> Result<Reply> {
         let options = call.query.list_options()?;
@@ -57,12 +67,21 @@ impl Server {
         let object = self.shown(resource, &object).await?;
         match call.accepted.shape {
             Shape::Whole => Ok(Reply { code: 200, body: ReplyBody::Json(typed_bytes(resource, &object)) }),
-            Shape::Partial => Ok(Reply::ok(partial(&object.value))),
+            _ => Ok(Reply::ok(self.reshaped(call, resource, &object.value)?)),
+        }
+    }
+
+    /// One object in the form that was asked for.
+    pub fn reshaped(&self, call: &Call, resource: &Resource, object: &Value) -> Result<Value> {
+        match call.accepted.shape {
+            Shape::Whole => Ok(typed(resource, object)),
+            Shape::Partial => Ok(partial(object)),
+            Shape::PartialList => Err(mismatch(resource, "PartialObjectMetadataList", "not a list", "")),
             Shape::Table => {
                 let include = table::Include::parse(call.query.get("includeObject"))?;
-                let metadata = json!({"resourceVersion": object.revision.to_string()});
-                let row = table::row(resource, &object.value, include, self.clock.now());
-                Ok(Reply::ok(table::table(resource, &metadata, &[row], true)))
+                let metadata = json!({"resourceVersion": object["metadata"]["resourceVersion"]});
+                let row = table::row(resource, object, include, self.clock.now());
+                Ok(table::table(resource, &metadata, &[row], true))
             }
         }
     }
@@ -89,7 +108,8 @@ impl Server {
         }
         match call.accepted.shape {
             Shape::Whole => Ok(Reply { code: 200, body: ReplyBody::Json(list_bytes(resource, &metadata, &objects)) }),
-            Shape::Partial => {
+            Shape::Partial => Err(mismatch(resource, "PartialObjectMetadata", "a list", "List")),
+            Shape::PartialList => {
                 let items: Vec<Value> = objects.iter().map(|object| partial(&object.value)).collect();
                 Ok(Reply::ok(json!({
                     "kind": "PartialObjectMetadataList", "apiVersion": "meta.k8s.io/v1",

@@ -5,7 +5,7 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
-use http::header::{CONTENT_TYPE, HeaderValue, RETRY_AFTER, WARNING};
+use http::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderValue, RETRY_AFTER, WARNING};
 use http_body::Frame;
 use serde_json::Value;
 use tokio::sync::mpsc;
@@ -13,6 +13,8 @@ use tokio::sync::mpsc;
 use super::accept::{Accepted, Encoding};
 use crate::protobuf;
 use crate::status::Status;
+
+mod yaml;
 
 pub type Response = http::Response<Body>;
 
@@ -98,6 +100,7 @@ impl Reply {
             http::StatusCode::from_u16(self.code).unwrap_or(http::StatusCode::INTERNAL_SERVER_ERROR);
         let headers = response.headers_mut();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
+        headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache, private"));
         for warning in warnings {
             let text = format!("299 - \"{}\"", warning.replace('\\', "\\\\").replace('"', "\\\""));
             if let Ok(value) = HeaderValue::from_str(&text) {
@@ -129,10 +132,7 @@ fn encoded(mut value: Value, accepted: Accepted) -> (&'static str, Body) {
     match accepted.encoding {
         Encoding::Json => json(format!("{value}\n")),
         Encoding::PrettyJson => json(format!("{value:#}")),
-        Encoding::Yaml => {
-            let text = serde_saphyr::to_string(&value).unwrap_or_default();
-            ("application/yaml", Bytes::from(text).into())
-        }
+        Encoding::Yaml => ("application/yaml", Bytes::from(yaml::document(&value)).into()),
         // The few things that have no such form are told apart by their content type.
         Encoding::Protobuf => match protobuf::encode(&value) {
             Some(bytes) => (protobuf::MEDIA_TYPE, Bytes::from(bytes).into()),

@@ -11,11 +11,11 @@ use http::Method;
 use http::header::{ACCEPT, CONTENT_TYPE, USER_AGENT};
 use http_body_util::{BodyExt as _, LengthLimitError, Limited};
 
-use super::accept::{Accepted, Encoding, Offer, negotiate, wants_pretty};
+use super::accept::{Accepted, Encoding, Offer, Shape, negotiate, wants_pretty};
 use super::body::BYTES_MAX;
 use super::path::{ResourcePath, Target, parse};
 use super::query::Query;
-use super::reply::{Reply, Response, refused};
+use super::reply::{Reply, ReplyBody, Response, refused};
 use super::reviews::is_review;
 use super::warnings;
 use crate::admission::Admission;
@@ -272,13 +272,25 @@ impl Server {
     /// Finds out what is asked for and in which form the answer is wanted, and does it.
     async fn dispatch(self: &Arc<Self>, call: &mut Call, accept: Option<&str>) -> Result<Reply> {
         let (resource, verb) = self.route(call)?;
-        let offer = Offer { is_custom: resource.custom.is_some(), is_stream: verb == "watch" };
+        let (is_stream, is_single) = (verb == "watch", !["list", "watch"].contains(&verb));
+        let offer = Offer { is_custom: resource.custom.is_some(), is_stream, is_single };
         call.accepted = negotiate(accept, offer)?;
         if call.accepted.encoding == Encoding::Json && wants_pretty(&call.query, &call.user_agent) {
             call.accepted.encoding = Encoding::PrettyJson;
         }
         call.open_protobuf(&resource)?;
-        self.answer(call, &resource, verb).await
+        let reply = self.answer(call, &resource, verb).await?;
+        match reply.body {
+            // What was written is shown in the form that was asked for, too.
+            ReplyBody::Value(object)
+                if call.accepted.shape != Shape::Whole && ["create", "update", "patch", "delete"].contains(&verb) =>
+            {
+                let is_it = object["kind"] == *resource.kind && call.path.subresource.is_empty();
+                let shown = if is_it { self.reshaped(call, &resource, &object)? } else { object };
+                Ok(Reply { code: reply.code, body: ReplyBody::Value(shown) })
+            }
+            body => Ok(Reply { code: reply.code, body }),
+        }
     }
 
     async fn answer(self: &Arc<Self>, call: &Call, resource: &Arc<Resource>, verb: &'static str) -> Result<Reply> {

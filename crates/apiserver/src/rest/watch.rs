@@ -184,7 +184,7 @@ impl Watch {
         }
         let object = match self.shape {
             Shape::Whole => super::list::typed(&self.resource, &value),
-            Shape::Partial => partial(&value),
+            Shape::Partial | Shape::PartialList => partial(&value),
             Shape::Table => {
                 let metadata = json!({"resourceVersion": value["metadata"]["resourceVersion"]});
                 let row = table::row(&self.resource, &value, self.include, self.server.clock.now());
@@ -207,7 +207,7 @@ impl Watch {
         }
         let object = match self.shape {
             Shape::Whole => super::list::typed(&self.resource, &value),
-            Shape::Partial => partial(&value),
+            Shape::Partial | Shape::PartialList => partial(&value),
             Shape::Table => table::table(&self.resource, &value["metadata"], &[], false),
         };
         self.send_line(&json!({"type": "BOOKMARK", "object": object})).await

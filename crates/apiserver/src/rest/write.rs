@@ -77,7 +77,8 @@ impl Write<'_> {
     pub fn intent(&self, server: &Server) -> managed::Intent {
         let named = self.call.query.get("fieldManager");
         let agent = self.call.user_agent.split('/').next().unwrap_or_default();
-        let manager: String = if named.is_empty() { agent } else { named }.chars().take(128).collect();
+        let manager = if named.is_empty() { agent } else { named };
+        let manager: String = if manager.is_empty() { "unknown" } else { manager }.chars().take(128).collect();
         managed::Intent {
             manager,
             api_version: self.resource.api_version(),

@@ -139,7 +139,9 @@ impl Walk {
     fn integer(&mut self, is_32_bit: bool, value: &mut Value) -> Result<(), String> {
         let name = if is_32_bit { "int32" } else { "int64" };
         // 1.0 is an integer to the decoder Kubernetes uses.
-        if let Some(whole) = value.as_f64().filter(|number| value.is_f64() && number.fract() == 0.0) {
+        if let Some(whole) =
+            value.as_f64().filter(|number| value.is_f64() && number.fract() == 0.0 && number.abs() < 9.2e18)
+        {
             *value = json!(whole as i64);
         }
         let fits = value.as_i64().is_some_and(|number| !is_32_bit || i32::try_from(number).is_ok());
@@ -189,14 +191,7 @@ impl Walk {
     }
 
     fn wrong(&self, value: &Value, wanted: &str) -> String {
-        let found = match value {
-            Value::Null => "null",
-            Value::Bool(_) => "bool",
-            Value::Number(_) => "number",
-            Value::String(_) => "string",
-            Value::Array(_) => "array",
-            Value::Object(_) => "object",
-        };
+        let found = kind_of(value);
         let place = self.place();
         let mut text = format!("json: cannot unmarshal {found} into Go ");
         let written = if place.ends_with('.') {
@@ -206,6 +201,18 @@ impl Walk {
         };
         written.expect("writing to a string does not fail");
         text
+    }
+}
+
+/// What Go's decoder calls a JSON value.
+pub fn kind_of(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "bool",
+        Value::Number(_) => "number",
+        Value::String(_) => "string",
+        Value::Array(_) => "array",
+        Value::Object(_) => "object",
     }
 }
 

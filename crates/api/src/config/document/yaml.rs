@@ -3,9 +3,11 @@
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
+use kueue_core::yaml::resolve;
+use serde_json::Value;
 use serde_saphyr::granit_parser::{Event, Options, Parser, ScalarStyle, Span, StrInput, Tag};
 
-use super::{Budget, DEPTH_MAX, Data, Entry, Node, scalar, syntax_error};
+use super::{Budget, DEPTH_MAX, Data, Entry, Node, syntax_error};
 use crate::config::problem::Problem;
 
 /// Reads the one document of `text`; no document at all is `null`.
@@ -132,7 +134,12 @@ impl<'t> Reader<'t> {
             }
         };
         let no_json = || syntax_error(Some(line), format!("{text} is no number that JSON can hold"));
-        let data = scalar::resolve(text).ok_or_else(no_json)?;
+        let data = match resolve(text).ok_or_else(no_json)? {
+            Value::Bool(flag) => Data::Bool(flag),
+            Value::Number(number) => Data::Number(number),
+            Value::String(text) => Data::String(text),
+            _ => Data::Null,
+        };
         let fits = match (wanted, &data) {
             (None, _)
             | (Some("null"), Data::Null)

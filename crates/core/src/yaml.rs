@@ -1,20 +1,18 @@
-//! What a plain YAML scalar means, as Kueue's YAML reader takes it: `yes` is a boolean, `0777` and `0x1ff` are 511.
+//! What a plain YAML scalar means, as Go's readers of YAML 1.1 take it: `yes` is a boolean, `0777` and `0x1ff` are 511.
 
-use serde_json::Number;
-
-use super::Data;
+use serde_json::{Number, Value};
 
 /// The value of an unquoted scalar; `None` for the numbers that JSON does not have.
-pub(super) fn resolve(text: &str) -> Option<Data> {
-    let data = match text {
-        "" | "~" | "null" | "Null" | "NULL" => Data::Null,
-        "y" | "Y" | "yes" | "Yes" | "YES" | "true" | "True" | "TRUE" | "on" | "On" | "ON" => Data::Bool(true),
-        "n" | "N" | "no" | "No" | "NO" | "false" | "False" | "FALSE" | "off" | "Off" | "OFF" => Data::Bool(false),
+pub fn resolve(text: &str) -> Option<Value> {
+    let value = match text {
+        "" | "~" | "null" | "Null" | "NULL" => Value::Null,
+        "y" | "Y" | "yes" | "Yes" | "YES" | "true" | "True" | "TRUE" | "on" | "On" | "ON" => Value::Bool(true),
+        "n" | "N" | "no" | "No" | "NO" | "false" | "False" | "FALSE" | "off" | "Off" | "OFF" => Value::Bool(false),
         ".nan" | ".NaN" | ".NAN" | ".inf" | ".Inf" | ".INF" | "+.inf" | "+.Inf" | "+.INF" | "-.inf" | "-.Inf"
         | "-.INF" => return None,
-        _ => number(text).map_or_else(|| Data::String(text.to_owned()), Data::Number),
+        _ => number(text).map_or_else(|| Value::String(text.to_owned()), Value::Number),
     };
-    Some(data)
+    Some(value)
 }
 
 fn number(text: &str) -> Option<Number> {
@@ -70,5 +68,36 @@ fn from_f64(value: f64) -> Option<Number> {
     match value.fract() == 0.0 && value.abs() <= EXACT_MAX {
         true => Some(Number::from(value as i64)),
         false => Number::from_f64(value),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn plain_words_may_be_something_else() {
+        let cases = [
+            ("y", json!(true)),
+            ("off", json!(false)),
+            ("~", json!(null)),
+            ("0777", json!(511)),
+            ("0o17", json!(15)),
+            ("-0x1F", json!(-31)),
+            ("1_000", json!(1000)),
+            ("1e3", json!(1000)),
+            ("1.50", json!(1.5)),
+            ("089", json!(89)),
+            ("1:30", json!("1:30")),
+            ("yEs", json!("yEs")),
+            ("1.2.3", json!("1.2.3")),
+            ("-", json!("-")),
+        ];
+        for (text, value) in cases {
+            assert_eq!(resolve(text), Some(value), "{text}");
+        }
+        assert_eq!(resolve(".inf"), None, "JSON has no such number");
     }
 }
