@@ -10,6 +10,7 @@ mod view;
 
 mod affinity;
 mod limit_range;
+mod node;
 mod pod;
 mod priority_class;
 mod requests;
@@ -21,6 +22,7 @@ pub use affinity::{
     Affinity, NodeAffinity, NodeSelector, NodeSelectorRequirement, NodeSelectorTerm, PreferredSchedulingTerm,
 };
 pub use limit_range::{LimitRange, LimitRangeItem, LimitRangeSpec};
+pub use node::{Node, NodeCondition, NodeSpec, NodeStatus, Pod, PodStatus};
 pub use pod::{
     ClaimUse, Container, PodResourceClaim, PodSchedulingGate, PodSpec, PodTemplateSpec, ResourceRequirements,
     TemplateMeta,

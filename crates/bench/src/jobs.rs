@@ -115,6 +115,8 @@ impl Jobs {
                 requests: vec![("cpu".into(), i64::from(job.cpu) * 1000)],
                 group: None,
                 placement: PodPlacement::default(),
+                topology: None,
+                room: None,
                 fingerprint: 0,
             }],
             status,
@@ -155,7 +157,8 @@ impl Jobs {
                     count: Some(1),
                     flavors: vec![("cpu".into(), "default".into())],
                     usage: vec![("cpu".into(), i64::from(job.cpu) * 1000)],
-                    is_placement_pending: false,
+                    topology: None,
+                    delayed: None,
                 }],
             })),
             ..Status::default()

@@ -71,6 +71,8 @@ impl Cluster {
             "ResourceFlavor" => kueue_translate::flavor(&read(object)?),
             "AdmissionCheck" => kueue_translate::admission_check(&read(object)?),
             "Topology" => kueue_translate::topology(&read(object)?),
+            "Node" => kueue_translate::node(&read(object)?),
+            "Pod" => kueue_translate::plain_pod(&read(object)?),
             "Cohort" => kueue_translate::cohort(&read(object)?),
             "ClusterQueue" => kueue_translate::cluster_queue(&read(object)?),
             "LocalQueue" => kueue_translate::local_queue(&read(object)?),
@@ -154,11 +156,12 @@ impl Cluster {
 
     /// Writes what the engine decided, and tells it that it is done.
     pub(crate) fn perform(&mut self, effects: &[Effect]) {
+        let gates = self.engine.settings().gates;
         let mut written = Vec::new();
         for effect in effects {
             let (workload, edit): (_, &dyn Fn(&mut Workload)) = match effect {
                 Effect::Status { workload, status, .. } => {
-                    (workload, &|object| status_from_engine(status, &self.formatter, &mut object.status))
+                    (workload, &|object| status_from_engine(status, &self.formatter, gates, &mut object.status))
                 }
                 Effect::Deactivate(workload) => (workload, &|object| object.spec.active = Some(false)),
                 Effect::MarkParent(workload) => (workload, &|object| {

@@ -146,7 +146,13 @@ fn play(scenario: &Scenario) -> Result<Played> {
         let before = expected.clone();
         expected.update(out, &scenario.messages);
         if let Err(difference) = recorded.compare(&shown).and_then(|()| expected.compare(&world.state())) {
-            let known = known::difference(&before, &recorded, &shown);
+            let known = known::difference(&known::Sight {
+                before: &before,
+                out,
+                recorded: &recorded,
+                ours: &shown,
+                world: &world,
+            });
             return known.map(Played::Differs).ok_or(difference).with_context(at);
         }
     }

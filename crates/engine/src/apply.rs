@@ -1,6 +1,7 @@
 //! What each change does to the state.
 
 mod claims;
+mod nodes;
 mod places;
 mod queues;
 mod references;

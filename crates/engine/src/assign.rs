@@ -1,11 +1,12 @@
 //! Which flavor each resource of a workload gets, and at what cost.
 //!
-//! Pod sets are served in order, each seeing what those before it were given. Topology placement will be asked for
-//! here, after all flavors are chosen: it can turn a fit into a preemption, and a preemption into a refusal.
+//! Pod sets are served in order, each seeing what those before it were given. Places are found after all flavors are
+//! chosen.
 
 mod attempt;
 mod flavor;
 mod hope;
+mod place;
 
 use kueue_core::amount::Amount;
 use kueue_core::gates::Gate;
@@ -18,14 +19,17 @@ use crate::id::{FlavorId, Name, NodeId, PoolId, QueueId, ResourceId, WorkloadId}
 use crate::names::Names;
 use crate::queue::Rules;
 use crate::slice::Replaced;
+use crate::status::Delayed;
 use crate::text;
 use crate::text::refusal::Refusal;
+use crate::topology::TopologyAssignment;
 use crate::trace::PodSetTrace;
 use crate::workload::{PodSet, Progress, Total};
 
 pub(crate) use attempt::{Attempt, Obstacle};
 use flavor::Found;
 pub use flavor::Grade;
+pub(crate) use place::{Unplaceable, WantedPlaces};
 
 /// What has to happen before a flavor can be used; later is better.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -106,6 +110,10 @@ pub(crate) struct PodSetAssignment {
     refusals: Vec<Refusal>,
     /// By flavor name.
     attempts: Vec<Attempt>,
+    /// Where its pods go.
+    pub(crate) place: Option<TopologyAssignment>,
+    pub(crate) delayed: Option<Delayed>,
+    unplaceable: Option<Unplaceable>,
 }
 
 /// What a workload gets.
@@ -117,6 +125,8 @@ pub(crate) struct Assignment {
     pub(crate) usage: Few<(PoolId, Amount)>,
     pub(crate) mode: Mode,
     pub(crate) obstacle: Option<&'static str>,
+    /// Not even an empty cluster has room for it.
+    is_unplaced: bool,
     pub(crate) progress: Progress,
 }
 
@@ -145,13 +155,20 @@ impl Engine {
             usage: Few::new(),
             mode: Mode::NoFit,
             obstacle: None,
+            is_unplaced: false,
             progress: Progress {
                 tried: smallvec![Few::new(); totals.len()],
                 generation: self.quotas.node(plan.node).generation,
                 cycle: self.cycles,
             },
         };
-        for first in 0..totals.len() {
+        let held = self.held_assignment(plan);
+        let is_held = held.is_some();
+        for pod_set in held.into_iter().flatten() {
+            let name = &self.workloads[plan.workload].pod_sets[pod_set.index].spec.name;
+            assignment.add(pod_set, name, plan.replaced, &mut self.names);
+        }
+        for first in 0..if is_held { 0 } else { totals.len() } {
             let alone = [first];
             let together = self.group_led_by(plan.workload, first);
             let members = together.as_deref().unwrap_or(&alone);
@@ -171,8 +188,11 @@ impl Engine {
         }
         assignment.pod_sets.sort_by_key(|pod_set| pod_set.index);
         assignment.mode = assignment.pod_sets.iter().map(PodSetAssignment::mode).min().unwrap_or(Mode::NoFit);
+        if assignment.mode != Mode::NoFit && self.settings.gates.enabled(Gate::TopologyAwareScheduling) {
+            self.place(plan, &mut assignment);
+        }
         if assignment.mode == Mode::NoFit && self.settings.gates.enabled(Gate::UnadmittedWorkloadsObservability) {
-            assignment.obstacle = Some(assignment.obstacle(plan.rules).reason());
+            assignment.obstacle = Some(assignment.obstacle_reason(plan.rules));
         }
         assignment
     }
@@ -213,10 +233,13 @@ impl Engine {
             .map(|(index, total)| PodSetAssignment {
                 index: *index,
                 count: total.count,
-                flavors: found.choices.iter().filter(|(resource, _)| total.asks_for(*resource)).copied().collect(),
+                flavors: self.choices_for(plan.workload, *index, &total, &found.choices),
                 requests: total.requests,
                 refusals: Vec::new(),
                 attempts: Vec::new(),
+                place: None,
+                delayed: None,
+                unplaceable: None,
             })
             .collect();
         if let Some((last, others)) = assigned.split_last_mut() {
@@ -228,6 +251,23 @@ impl Engine {
             last.attempts = found.attempts;
         }
         assigned
+    }
+
+    /// What a member of a group gets of the group's flavors: those of the resources it asks for. One that asks for
+    /// nothing, and is to be near the others, goes where they go.
+    fn choices_for(
+        &self,
+        workload: WorkloadId,
+        index: usize,
+        total: &Total,
+        choices: &[(ResourceId, Choice)],
+    ) -> Few<(ResourceId, Choice)> {
+        let is_follower = total.requests.is_empty() && self.workloads[workload].pod_sets[index].spec.group.is_some();
+        let is_given = |(resource, choice): &&(ResourceId, Choice)| match is_follower {
+            true => self.quotas.sites.tree(choice.flavor).is_some(),
+            false => total.asks_for(*resource),
+        };
+        choices.iter().filter(is_given).copied().collect()
     }
 
     fn sum_of(&self, totals: &[Total]) -> Few<(ResourceId, i64)> {
@@ -303,7 +343,9 @@ impl PodSetAssignment {
     }
 
     fn mode(&self) -> Mode {
-        if self.refusals.is_empty() {
+        if self.unplaceable.is_some() {
+            Mode::NoFit
+        } else if self.refusals.is_empty() {
             Mode::Fit
         } else {
             self.flavors.iter().map(|(_, choice)| choice.mode).min().unwrap_or(Mode::NoFit)
@@ -326,6 +368,9 @@ impl Assignment {
             flavors: pod_set.flavors.iter().map(&mut choice).collect(),
             refusals: Vec::new(),
             attempts: Vec::new(),
+            place: None,
+            delayed: None,
+            unplaceable: None,
         });
         Self {
             pod_sets: pod_sets.collect(),
@@ -333,6 +378,7 @@ impl Assignment {
             usage: Few::new(),
             mode: Mode::Preempt,
             obstacle: None,
+            is_unplaced: false,
             progress: Progress::default(),
         }
     }
@@ -363,6 +409,9 @@ impl Assignment {
     pub(crate) fn message(&self, pod_sets: &[PodSet], names: &Names) -> String {
         let mut message = String::new();
         for pod_set in &self.pod_sets {
+            if let Some(why) = &pod_set.unplaceable {
+                return text::no_place(&pod_sets[pod_set.index].spec.name, &why.render(names));
+            }
             if pod_set.refusals.is_empty() {
                 continue;
             }

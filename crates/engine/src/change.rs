@@ -16,6 +16,7 @@ use crate::effect::Key;
 use crate::id::Name;
 use crate::placement::{FlavorNodes, PodPlacement};
 use crate::status::Status;
+use crate::topology::{NodeSpec, PlainPodSpec, TopologyRequest, TopologySpec};
 
 /// Something that became known.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -50,10 +51,32 @@ pub enum Change {
         /// Its name.
         name: Name,
     },
-    /// A Topology of this name exists.
-    Topology(Name),
+    /// A Topology is like this.
+    Topology(TopologySpec),
     /// A Topology is gone.
     TopologyGone(Name),
+    /// A node is like this.
+    Node(Box<NodeSpec>),
+    /// A node is gone.
+    NodeGone(Name),
+    /// A pod that belongs to no placed workload runs on a node.
+    PlainPod(PlainPodSpec),
+    /// Such a pod is over or gone.
+    PlainPodGone {
+        /// Its namespace.
+        namespace: Name,
+        /// Its name.
+        name: Name,
+    },
+    /// The nodes on which pods of a placed workload are at work, neither done nor on their way out.
+    PodsOnNodes {
+        /// The workload's namespace.
+        namespace: Name,
+        /// Its name.
+        name: Name,
+        /// The nodes.
+        nodes: Vec<Name>,
+    },
     /// An AdmissionCheck is like this.
     Check(CheckSpec),
     /// An AdmissionCheck is gone.
@@ -327,6 +350,10 @@ pub struct PodSetSpec {
     pub group: Option<Name>,
     /// Where its pods may run.
     pub placement: PodPlacement,
+    /// How close together they should be, where it says so.
+    pub topology: Option<TopologyRequest>,
+    /// What one pod takes of a node, by resource name, where that is not what it is counted for.
+    pub room: Option<Vec<(Name, i64)>>,
     /// Everything else that makes one template different from another for scheduling.
     pub fingerprint: u64,
 }
@@ -405,6 +432,8 @@ pub struct WorkloadSpec {
     pub is_deleting: bool,
     /// Whether a finalizer keeps it from disappearing.
     pub is_guarded: bool,
+    /// Whether its job may grow and shrink.
+    pub is_elastic: bool,
     /// Gates that keep it from preempting others until all of them are open.
     pub preemption_gates: Vec<Name>,
     /// Its pods.

@@ -17,6 +17,7 @@ use kueue_core::time::Time;
 
 use crate::engine::Engine;
 use crate::id::{QueueId, WorkloadId};
+use crate::second_pass::Returning;
 use crate::workload::Place;
 
 pub use door::Handover;
@@ -29,16 +30,25 @@ struct Head {
     workload: WorkloadId,
     queue: QueueId,
     is_preemptor: bool,
+    /// How often it has come for places before, if that is what it comes for.
+    returns: Option<u32>,
 }
 
 impl Engine {
     pub(crate) fn run_cycle(&mut self, now: Time) {
-        if self.waits_for_pods() {
+        if self.waits_for_pods() && !self.second_pass.has_ready() {
             return;
         }
         self.is_held_by_pods = false;
         self.flush_before_cycle(now);
-        let heads = self.take_heads();
+        let returning = self.take_returning().into_iter().map(|Returning { workload, queue, attempt }| Head {
+            workload,
+            queue,
+            is_preemptor: false,
+            returns: Some(attempt),
+        });
+        let mut heads: Vec<Head> = returning.collect();
+        heads.extend(self.take_heads());
         if heads.is_empty() {
             return;
         }
@@ -85,6 +95,6 @@ impl Engine {
         workload.evaluated_generation = workload.generation;
         let is_preemptor =
             preemptor.is_some_and(|preemptor| preemptor.workload == id && preemptor.generation == workload.generation);
-        Some(Head { workload: id, queue, is_preemptor })
+        Some(Head { workload: id, queue, is_preemptor, returns: None })
     }
 }

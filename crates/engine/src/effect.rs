@@ -69,6 +69,8 @@ pub enum Effect {
 pub enum Decision {
     /// Quota was reserved.
     Reserved,
+    /// It had quota, and was given places.
+    Placed,
     /// An attempt failed; it waits.
     Waiting,
     /// It must go, to make room for another one.

@@ -14,6 +14,7 @@ use crate::names::Names;
 use crate::placement::FlavorNodes;
 use crate::queue::{LocalQueue, Queue, ServedBy};
 use crate::quota::Quotas;
+use crate::second_pass::SecondPass;
 use crate::settings::{Settings, WakePolicy};
 use crate::status::{Reason, SharedStatus};
 use crate::text;
@@ -32,7 +33,8 @@ pub struct Engine {
     pub(crate) quotas: Quotas,
     pub(crate) namespaces: FxHashMap<NamespaceId, BTreeMap<String, String>>,
     pub(crate) flavors: FxHashMap<FlavorId, FlavorNodes>,
-    pub(crate) topologies: BTreeSet<Name>,
+    /// Their levels.
+    pub(crate) topologies: BTreeMap<Name, Vec<Name>>,
     pub(crate) checks: BTreeMap<Name, CheckSpec>,
     pub(crate) cohorts: BTreeMap<Name, CohortSpec>,
     pub(crate) queues: Slab<QueueId, Queue>,
@@ -65,6 +67,15 @@ pub struct Engine {
     pub(crate) last_cycle: CycleSummary,
     /// Workloads that count as gone while an attempt is repeated within a cycle.
     pub(crate) departed: BTreeSet<WorkloadId>,
+    pub(crate) second_pass: SecondPass,
+    /// Placed workloads by node.
+    pub(crate) on_nodes: FxHashMap<Name, BTreeSet<WorkloadId>>,
+    /// Nodes on which pods of placed workloads are still at work.
+    pub(crate) pods_on_nodes: FxHashMap<Key, BTreeSet<Name>>,
+    /// Nodes about which something became known.
+    pub(crate) nodes_to_check: BTreeSet<Name>,
+    /// Nodes that are looked at again at a time.
+    pub(crate) node_timers: BTreeMap<Name, Time>,
     pub(crate) effects: Vec<Effect>,
 }
 
@@ -86,7 +97,7 @@ impl Engine {
             quotas: Quotas::default(),
             namespaces: FxHashMap::default(),
             flavors: FxHashMap::default(),
-            topologies: BTreeSet::new(),
+            topologies: BTreeMap::new(),
             checks: BTreeMap::new(),
             cohorts: BTreeMap::new(),
             queues: Slab::default(),
@@ -110,6 +121,11 @@ impl Engine {
             cycles: 0,
             last_cycle: CycleSummary::default(),
             departed: BTreeSet::new(),
+            second_pass: SecondPass::default(),
+            on_nodes: FxHashMap::default(),
+            pods_on_nodes: FxHashMap::default(),
+            nodes_to_check: BTreeSet::new(),
+            node_timers: BTreeMap::new(),
             effects: Vec::new(),
         }
     }
@@ -132,8 +148,13 @@ impl Engine {
             Change::QueueGone(name) => self.on_queue_gone(&name),
             Change::LocalQueue(spec) => self.on_local_queue(&spec, now),
             Change::LocalQueueGone { namespace, name } => self.on_local_queue_gone(&namespace, &name),
-            Change::Topology(name) => self.on_topology(name),
+            Change::Topology(spec) => self.on_topology(spec),
             Change::TopologyGone(name) => self.on_topology_gone(&name),
+            Change::Node(spec) => self.on_node(*spec),
+            Change::NodeGone(name) => self.on_node_gone(&name),
+            Change::PlainPod(spec) => self.on_plain_pod(&spec),
+            Change::PlainPodGone { namespace, name } => self.on_plain_pod_gone(&Key { namespace, name }),
+            Change::PodsOnNodes { namespace, name, nodes } => self.on_pods_moved(Key { namespace, name }, nodes),
             Change::Check(spec) => self.on_check(spec),
             Change::CheckGone(name) => self.on_check_gone(&name),
             Change::Workload(spec) => self.on_workload(*spec, now),
@@ -165,7 +186,7 @@ impl Engine {
     pub fn has_heads(&self) -> bool {
         let may_wake_some = self.settings.wake == WakePolicy::Targeted && !self.scopes.is_empty();
         let is_any_ready = || self.ready.iter().any(|queue| self.queues[*queue].is_active);
-        !self.waits_for_pods() && (may_wake_some || is_any_ready())
+        self.second_pass.has_ready() || !self.waits_for_pods() && (may_wake_some || is_any_ready())
     }
 
     /// When the next workload or LocalQueue wants to be looked at by [`settle`](Engine::settle).
@@ -174,7 +195,8 @@ impl Engine {
         // Where the owner calls `sample`, nothing of it is left to `settle`.
         let counts_in_time = self.settings.wake == WakePolicy::Targeted;
         let sample = self.samples.first().filter(|_| counts_in_time).map(|(at, _)| *at);
-        workload.into_iter().chain(sample).min()
+        let node = self.node_timers.values().min().copied();
+        workload.into_iter().chain(sample).chain(node).chain(self.second_pass.next_timer()).min()
     }
 
     pub(crate) fn emit_event(

@@ -25,12 +25,14 @@ mod preempt;
 mod queue;
 mod quota;
 mod reserving;
+mod second_pass;
 mod settings;
 mod slice;
 mod status;
 #[cfg(test)]
 mod tests;
 mod text;
+mod topology;
 mod trace;
 mod unadmitted;
 mod unsettled;
@@ -53,7 +55,8 @@ pub use journal::{Call, Journal, JournalError, Step};
 pub use ledger::{Ledger, Usage, entry_penalty, weighted_usage};
 pub use pending::PendingCount;
 pub use placement::{
-    FlavorNodes, NodeOperator, NodeRequirement, PodPlacement, Taint, TaintEffect, Toleration, TolerationOperator,
+    FlavorNodes, NODE_NAME_FIELD, NodeOperator, NodeRequirement, PodPlacement, Taint, TaintEffect, Toleration,
+    TolerationOperator,
 };
 pub use settings::{
     AdmissionFairSharing, FairSharing, FairStrategy, PodsReady, RequeueOrder, Retention, Settings, WakePolicy,
@@ -62,10 +65,11 @@ pub use status::admitted::Stamp;
 pub use status::eviction::Eviction;
 pub use status::history::{OrderTime, Release};
 pub use status::{
-    Admission, CheckProgress, CheckState, Condition, ConditionKind, EvictionCount, PodSetAdmission, PodSetRequests,
-    PreemptionGate, Reason, Requeue, Stage, Status, Verdict,
+    Admission, CheckProgress, CheckState, Condition, ConditionKind, Delayed, EvictionCount, PodSetAdmission,
+    PodSetRequests, PodSetUpdate, PreemptionGate, Reason, Requeue, Stage, Status, Verdict,
 };
 pub use text::preempted_message;
+pub use topology::{DomainShare, NodeSpec, PlainPodSpec, SliceSpec, TopologyAssignment, TopologyRequest, TopologySpec};
 pub use unadmitted::UnadmittedCount;
 pub use view::{
     CohortCycle, FlavorUsageView, PendingView, PodSetDemand, PoolView, Position, Readiness, ResourceUsageView,

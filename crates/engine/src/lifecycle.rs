@@ -5,6 +5,7 @@
 
 mod ending;
 mod limits;
+mod nodes;
 mod pending;
 mod reserved;
 
@@ -34,6 +35,8 @@ pub(crate) enum Step {
 
 impl Engine {
     pub(crate) fn run_life_cycles(&mut self, now: Time) {
+        self.ready_second_passes(now);
+        self.check_nodes(now);
         while let Some((at, key)) = self.timers.first().cloned()
             && at <= now
         {

@@ -17,6 +17,16 @@ pub enum TaintEffect {
     NoExecute,
 }
 
+impl TaintEffect {
+    fn name(self) -> &'static str {
+        match self {
+            Self::NoSchedule => "NoSchedule",
+            Self::PreferNoSchedule => "PreferNoSchedule",
+            Self::NoExecute => "NoExecute",
+        }
+    }
+}
+
 /// A taint of a flavor's nodes.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub struct Taint {
@@ -52,6 +62,8 @@ pub struct Toleration {
     pub value: Name,
     /// The effect; any when missing.
     pub effect: Option<TaintEffect>,
+    /// Whether they can live with it for some time only.
+    pub is_limited: bool,
 }
 
 /// How a node label is compared.
@@ -91,6 +103,8 @@ pub struct PodPlacement {
     pub node_terms: Vec<Vec<NodeRequirement>>,
     /// Taints that they can live with.
     pub tolerations: Vec<Toleration>,
+    /// What they like, and how much.
+    pub preferred: Vec<(i32, Vec<NodeRequirement>)>,
 }
 
 /// The nodes of a flavor.
@@ -144,8 +158,30 @@ impl FlavorNodes {
     }
 }
 
+impl PodPlacement {
+    /// Whether a node of that name and labels fulfils one of the alternatives.
+    pub(crate) fn accepts(&self, name: &Name, labels: &BTreeMap<Name, Name>) -> bool {
+        self.node_terms.is_empty() || self.node_terms.iter().any(|term| is_fulfilled(term, name, labels))
+    }
+
+    /// How much they like such a node.
+    pub(crate) fn taste(&self, name: &Name, labels: &BTreeMap<Name, Name>) -> i64 {
+        let liked = self.preferred.iter().filter(|(_, term)| is_fulfilled(term, name, labels));
+        liked.map(|(weight, _)| i64::from(*weight)).sum()
+    }
+}
+
+/// The name under which a node's own name is compared, beside its labels.
+pub const NODE_NAME_FIELD: &str = "metadata.name";
+
+/// An alternative that says nothing is fulfilled by no node.
+fn is_fulfilled(term: &[NodeRequirement], name: &Name, labels: &BTreeMap<Name, Name>) -> bool {
+    let value = |key: &Name| if **key == *NODE_NAME_FIELD { Some(name) } else { labels.get(key) };
+    !term.is_empty() && term.iter().all(|requirement| requirement.is_met(value(&requirement.key)))
+}
+
 impl Toleration {
-    fn tolerates(&self, taint: &Taint) -> bool {
+    pub(crate) fn tolerates(&self, taint: &Taint) -> bool {
         if self.effect.is_some_and(|effect| effect != taint.effect) || (!self.key.is_empty() && self.key != taint.key) {
             return false;
         }
@@ -159,13 +195,18 @@ impl Toleration {
 }
 
 impl Taint {
+    /// As kubectl prints it.
+    pub(crate) fn short(&self) -> String {
+        let effect = self.effect.name();
+        match &*self.value {
+            "" => format!("{}:{effect}", self.key),
+            value => format!("{}={value}:{effect}", self.key),
+        }
+    }
+
     /// As Go prints the struct, with the time that it never has.
     fn render(&self) -> Name {
-        let effect = match self.effect {
-            TaintEffect::NoSchedule => "NoSchedule",
-            TaintEffect::PreferNoSchedule => "PreferNoSchedule",
-            TaintEffect::NoExecute => "NoExecute",
-        };
+        let effect = self.effect.name();
         format!("{{{} {} {effect} <nil>}}", self.key, self.value).into()
     }
 }

@@ -6,9 +6,10 @@ mod fair;
 use std::collections::BTreeSet;
 
 use kueue_core::amount::Amount;
+use kueue_core::gates::Gate;
 use smallvec::smallvec;
 
-use crate::assign::{Assignment, Outlook, Plan};
+use crate::assign::{Assignment, Outlook, Plan, WantedPlaces};
 use crate::change::PreemptionPolicy;
 use crate::engine::Engine;
 use crate::few::Few;
@@ -18,6 +19,7 @@ use crate::reserving::Eligibility;
 use crate::settings::Settings;
 use crate::slice::Replaced;
 use crate::status::history::OrderTime;
+use crate::topology::Manner;
 use crate::workload::{Rank, Total, Workload};
 
 /// A workload that has to go, and by which rule.
@@ -36,13 +38,26 @@ pub(crate) struct Demand {
     pub(crate) requests: Few<(PoolId, Amount)>,
     /// Pools in which room is missing; only workloads in one of them are of any help.
     pub(crate) pools: Vec<PoolId>,
+    /// Pods that need places, and how those are looked for.
+    pub(crate) wanted: WantedPlaces,
+    pub(crate) manner: Manner,
 }
 
 impl Engine {
     /// The workloads that have to go for the assignment; none when that is not allowed or does not help.
-    pub(crate) fn targets_for(&mut self, plan: &Plan<'_>, assignment: &Assignment, totals: &[Total]) -> Vec<Target> {
+    pub(crate) fn targets_for(
+        &mut self,
+        plan: &Plan<'_>,
+        assignment: &mut Assignment,
+        totals: &[Total],
+    ) -> Vec<Target> {
+        let wanted = if self.settings.gates.enabled(Gate::TopologyAwareScheduling) {
+            self.wanted_places(plan, assignment)
+        } else {
+            WantedPlaces::new()
+        };
         let demand = self.demand_for(plan.workload, plan.queue, plan.replaced, assignment, totals);
-        self.targets(&demand)
+        self.targets(&Demand { wanted, ..demand })
     }
 
     /// What room the assignment needs.
@@ -63,6 +78,8 @@ impl Engine {
             node: self.queues[queue].node,
             requests: assignment.requests(totals, &held, &mut self.names),
             pools: assignment.pools_to_preempt(&mut self.names),
+            wanted: WantedPlaces::new(),
+            manner: self.manner(preemptor, false),
         }
     }
 
@@ -89,6 +106,8 @@ impl Engine {
             node: plan.node,
             requests: smallvec![(pool, needed)],
             pools: vec![pool],
+            wanted: WantedPlaces::new(),
+            manner: self.manner(plan.workload, false),
         };
         let targets = self.targets(&demand);
         if targets.is_empty() {
@@ -117,6 +136,7 @@ pub(crate) fn remove_claim(quotas: &mut Quotas, workloads: &Workloads, queues: &
         for (pool, amount) in &claim.usage {
             quotas.remove_usage(queues[claim.queue].node, *pool, *amount);
         }
+        claim.places().for_each(|place| quotas.sites.remove(place));
     }
 }
 
@@ -125,14 +145,17 @@ fn restore_claim(quotas: &mut Quotas, workloads: &Workloads, queues: &Queues, id
         for (pool, amount) in &claim.usage {
             quotas.add_usage(queues[claim.queue].node, *pool, *amount);
         }
+        claim.places().for_each(|place| quotas.sites.add(place));
     }
 }
 
-fn fits(quotas: &Quotas, demand: &Demand, may_borrow: bool) -> bool {
-    demand.requests.iter().all(|(pool, amount)| {
+fn fits(quotas: &mut Quotas, demand: &Demand, may_borrow: bool) -> bool {
+    let has_quota = demand.requests.iter().all(|(pool, amount)| {
         (may_borrow || !quotas.is_borrowing_with(demand.node, *pool, *amount))
             && *amount <= quotas.available(demand.node, *pool)
-    })
+    });
+    has_quota
+        && (demand.wanted.is_empty() || quotas.sites.find_places(&demand.wanted, &demand.manner).failure.is_none())
 }
 
 /// Lets those stay after all who need not go, the most important first.

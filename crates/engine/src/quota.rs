@@ -13,6 +13,7 @@ use kueue_core::amount::Amount;
 use rustc_hash::FxHashMap;
 
 use crate::id::{Name, NodeId, PoolId, QueueId, Slab};
+use crate::topology::{self, Sites};
 
 /// What a ClusterQueue or Cohort object says about one pool.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -67,12 +68,14 @@ pub(crate) struct Quotas {
     log: Vec<(NodeId, PoolId, Amount)>,
     open_marks: usize,
     has_seen_cycle: bool,
+    /// What nodes have room for; simulations of quota are simulations of that as well.
+    pub(crate) sites: Sites,
 }
 
 /// A point to return to.
 #[derive(Debug)]
 #[must_use = "a mark that is not closed keeps the log growing"]
-pub(crate) struct Mark(usize);
+pub(crate) struct Mark(usize, topology::Mark);
 
 impl Quotas {
     pub(crate) fn node(&self, node: NodeId) -> &Node {
@@ -112,22 +115,23 @@ impl Quotas {
 
     pub(crate) fn open_mark(&mut self) -> Mark {
         self.open_marks += 1;
-        Mark(self.log.len())
+        Mark(self.log.len(), self.sites.open_mark())
     }
 
     /// Rolls back and ends the simulation. Marks are closed in the opposite order of their opening.
-    #[expect(clippy::needless_pass_by_value, reason = "a closed mark must not be used again")]
     pub(crate) fn close_mark(&mut self, mark: Mark) {
         while self.log.len() > mark.0 {
             let (node, pool, usage) = self.log.pop().expect("the log is longer than the mark");
             self.cell_mut(node, pool).usage = usage;
         }
         self.open_marks -= 1;
+        self.sites.close_mark(mark.1);
     }
 
     /// Panics when anything kept differs from what follows from the quotas and usages told.
     pub(crate) fn check_invariants(&self) {
         assert!(self.log.is_empty() && self.open_marks == 0, "no simulation is open");
+        self.sites.check_invariants();
         for id in self.nodes.ids() {
             let node = &self.nodes[id];
             let name = &node.name;

@@ -10,13 +10,16 @@ pub(crate) mod history;
 mod shared;
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use kueue_core::time::Time;
 use serde::{Deserialize, Serialize};
 
 use crate::id::Name;
+use crate::placement::Toleration;
 use crate::text;
+use crate::topology::TopologyAssignment;
 
 pub(crate) use shared::SharedStatus;
 
@@ -91,6 +94,19 @@ pub struct CheckState {
     pub requeue_after_s: Option<i32>,
     /// How often it asked for another attempt.
     pub retries: Option<i32>,
+    /// What it adds to the pods.
+    pub pod_set_updates: Vec<PodSetUpdate>,
+}
+
+/// What an admission check adds to the pods of a pod set, as far as it decides where they may run.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct PodSetUpdate {
+    /// The pod set.
+    pub name: Name,
+    /// Labels that nodes must have.
+    pub node_selector: BTreeMap<Name, Name>,
+    /// Taints that the pods can live with.
+    pub tolerations: Vec<Toleration>,
 }
 
 /// How far an admission check is.
@@ -126,8 +142,31 @@ pub struct PodSetAdmission {
     pub flavors: Vec<(Name, Name)>,
     /// What all pods use together, by resource name: milli-units of cpu, units of everything else.
     pub usage: Vec<(Name, i64)>,
+    /// Where its pods go.
+    pub topology: Option<Arc<TopologyAssignment>>,
+    /// Present where its pods get their places only after its checks.
+    pub delayed: Option<Delayed>,
+}
+
+/// How far a pod set is that gets its places later than its quota.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub enum Delayed {
+    /// It waits for them.
+    Pending,
+    /// It has them.
+    Ready,
+}
+
+impl PodSetAdmission {
     /// Whether its pods have quota and no place yet.
-    pub is_placement_pending: bool,
+    pub(crate) fn is_placement_pending(&self) -> bool {
+        self.topology.is_none() && self.delayed == Some(Delayed::Pending)
+    }
+
+    /// Whether some of its pods are on that node.
+    pub(crate) fn is_on(&self, node: &str) -> bool {
+        self.topology.iter().flat_map(|topology| &topology.domains).any(|domain| domain.is_on(node))
+    }
 }
 
 /// What one pod set asks for.

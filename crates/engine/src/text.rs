@@ -62,6 +62,7 @@ pub(crate) const WAITING_FOR_PREEMPTED: &str = "WaitingForPreemptedWorkloads";
 pub(crate) const WAITING_FOR_PODS_READY: &str = "WaitingForPodsReady";
 pub(crate) const NO_MATCHING_FLAVOR: &str = "NoMatchingFlavor";
 pub(crate) const EXCEEDS_MAX_QUOTA: &str = "ExceedsMaxQuota";
+pub(crate) const SECOND_PASS_FAILED: &str = "SecondPassFailed";
 pub(crate) const TOPOLOGY_PLACEMENT_FAILED: &str = "TopologyPlacementFailed";
 pub(crate) const SUSPENDED: &str = "Suspended";
 pub(crate) const MISCONFIGURED: &str = "Misconfigured";
@@ -242,6 +243,27 @@ pub(crate) fn namespace_missing(namespace: &str) -> String {
 
 pub(crate) fn no_flavors(pod_set: &str, reasons: &[String]) -> String {
     format!("couldn't assign flavors to pod set {pod_set}: {}", reasons.join(", "))
+}
+
+const NO_PLACE: &str = "failed to assign flavors to pod set ";
+
+pub(crate) fn no_place(pod_set: &str, why: &str) -> String {
+    format!("{NO_PLACE}{pod_set}: {why}")
+}
+
+/// Whether a message says that a pod set can have no place.
+pub(crate) fn is_unplaceable(message: &str) -> bool {
+    message.starts_with(NO_PLACE)
+}
+
+pub(crate) fn no_replacement(nodes: &[Name]) -> String {
+    let nodes: Vec<&str> = nodes.iter().map(|node| &**node).collect();
+    format!("Workload was evicted as there was no replacement for unhealthy node(s): {}", nodes.join(","))
+}
+
+pub(crate) fn many_nodes_failed(nodes: &[Name]) -> String {
+    let nodes: Vec<&str> = nodes.iter().map(|node| &**node).collect();
+    format!("Workload eviction triggered due to multiple TAS assigned node failures, including: {}", nodes.join(", "))
 }
 
 pub(crate) fn pending_preemption(victims: usize) -> String {

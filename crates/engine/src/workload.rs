@@ -19,6 +19,7 @@ use crate::id::{
 use crate::settings::Settings;
 use crate::status::history::OrderTime;
 use crate::status::{ConditionKind, PodSetAdmission, SharedStatus};
+use crate::topology::Occupied;
 use crate::trace::Trace;
 use crate::unadmitted::Standing;
 
@@ -28,6 +29,8 @@ pub(crate) struct PodSet {
     pub(crate) spec: PodSetSpec,
     /// What one pod needs, in the order in which resources are looked at.
     pub(crate) requests: Vec<(ResourceId, i64)>,
+    /// What one pod takes of a node, itself included, by resource name.
+    pub(crate) room: Vec<(ResourceId, i64)>,
 }
 
 impl Hash for PodSet {
@@ -62,6 +65,8 @@ pub(crate) struct Workload {
     pub(crate) owner: Owner,
     pub(crate) is_deleting: bool,
     pub(crate) is_guarded: bool,
+    /// Its job may grow and shrink.
+    pub(crate) is_elastic: bool,
     /// It was decided that its job is to be deleted.
     pub(crate) is_job_leaving: bool,
     pub(crate) pod_sets: Arc<[PodSet]>,
@@ -155,11 +160,33 @@ pub(crate) struct Rank {
 pub(crate) struct Claim {
     pub(crate) queue: QueueId,
     pub(crate) usage: Few<(PoolId, Amount)>,
+    /// Present where its pods were given places.
+    pub(crate) placed: Option<Box<Placed>>,
     pub(crate) rank: Rank,
     /// Whether all its pods run.
     pub(crate) is_ready: bool,
     /// The LocalQueue that its usage is counted for, once it is admitted.
     pub(crate) admitted_through: Option<LocalQueueId>,
+}
+
+/// Where the pods of a claim are.
+#[derive(Clone, Debug)]
+pub(crate) struct Placed {
+    /// What they take there.
+    pub(crate) places: Vec<Occupied>,
+    /// The nodes, where each is a domain of its own.
+    pub(crate) nodes: Vec<Name>,
+}
+
+impl Claim {
+    /// What its pods take of nodes.
+    pub(crate) fn places(&self) -> impl Iterator<Item = &Occupied> {
+        self.placed.iter().flat_map(|placed| &placed.places)
+    }
+
+    pub(crate) fn nodes(&self) -> impl Iterator<Item = &Name> {
+        self.placed.iter().flat_map(|placed| &placed.nodes)
+    }
 }
 
 /// What one pod set holds, without the pods that are done.

@@ -81,7 +81,8 @@ impl World {
                     ((*random.pick(RESOURCES)).into(), if random.once_in(4) { "gone" } else { "f0" }.into()),
                 ],
                 usage: vec![("cpu".into(), *amount), ((*random.pick(RESOURCES)).into(), *amount)],
-                is_placement_pending: false,
+                topology: None,
+                delayed: None,
             });
             let admission = Admission { queue: queue.into(), pod_sets: pod_sets.collect() };
             spec.status.admission = Some(Arc::new(admission));

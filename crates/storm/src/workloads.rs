@@ -99,8 +99,13 @@ impl World {
             pod_set.placement.node_selector.insert("zone".into(), if random.once_in(2) { "a" } else { "b" }.into());
         }
         if random.once_in(2) {
-            let any =
-                Toleration { key: "".into(), operator: TolerationOperator::Exists, value: "".into(), effect: None };
+            let any = Toleration {
+                key: "".into(),
+                operator: TolerationOperator::Exists,
+                value: "".into(),
+                effect: None,
+                is_limited: false,
+            };
             pod_set.placement = PodPlacement { tolerations: vec![any], ..pod_set.placement };
         }
         if self.weather.has_nonsense && random.once_in(3) {

@@ -2,6 +2,7 @@
 
 mod fair_sharing;
 mod metric_labels;
+mod node;
 mod placement;
 mod queue;
 mod requests;
@@ -12,6 +13,7 @@ mod workload;
 
 pub use fair_sharing::{admission_fair_sharing, consumed_from_engine};
 pub use metric_labels::MetricLabels;
+pub use node::{node, plain_pod};
 pub use placement::flavor;
 pub use queue::{admission_check, cluster_queue, cohort, local_queue, topology};
 pub use requests::{ResourceRules, Transformation, adjust, outside_limit_ranges, requests_above_limits};

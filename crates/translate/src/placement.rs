@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use kueue_api::core_v1::{NodeSelectorRequirement, PodSpec, Taint, Toleration};
+use kueue_api::core_v1::{NodeSelectorRequirement, NodeSelectorTerm, PodSpec, Taint, Toleration};
 use kueue_api::kueue::v1beta2::ResourceFlavor;
 use kueue_engine::{
     Change, FlavorNodes, FlavorSpec, Name, NodeOperator, NodeRequirement, PodPlacement, TaintEffect, TolerationOperator,
@@ -22,19 +22,18 @@ pub fn flavor(object: &ResourceFlavor) -> Change {
 }
 
 pub(crate) fn placement(pod: &PodSpec) -> PodPlacement {
-    let required = pod.affinity.as_ref().and_then(|affinity| affinity.node_affinity.as_ref()?.required.as_ref());
+    let affinity = pod.affinity.as_ref().and_then(|affinity| affinity.node_affinity.as_ref());
+    let required = affinity.and_then(|affinity| affinity.required.as_ref());
+    let preferred = affinity.map_or(&[][..], |affinity| &affinity.preferred);
     PodPlacement {
         node_selector: names(&pod.node_selector),
-        node_terms: required
-            .into_iter()
-            .flat_map(|selector| &selector.terms)
-            .map(|term| term.match_expressions.iter().filter_map(requirement).collect())
-            .collect(),
+        node_terms: required.into_iter().flat_map(|selector| &selector.terms).map(term).collect(),
         tolerations: pod.tolerations.iter().map(toleration).collect(),
+        preferred: preferred.iter().map(|liked| (liked.weight, term(&liked.preference))).collect(),
     }
 }
 
-fn names(map: &BTreeMap<String, String>) -> BTreeMap<Name, Name> {
+pub(crate) fn names(map: &BTreeMap<String, String>) -> BTreeMap<Name, Name> {
     map.iter().map(|(key, value)| (key.as_str().into(), value.as_str().into())).collect()
 }
 
@@ -47,12 +46,12 @@ fn effect(text: &str) -> Option<TaintEffect> {
     }
 }
 
-fn taint(taint: &Taint) -> Option<kueue_engine::Taint> {
+pub(crate) fn taint(taint: &Taint) -> Option<kueue_engine::Taint> {
     let effect = effect(&taint.effect)?;
     Some(kueue_engine::Taint { key: taint.key.as_str().into(), value: taint.value.as_str().into(), effect })
 }
 
-fn toleration(toleration: &Toleration) -> kueue_engine::Toleration {
+pub(crate) fn toleration(toleration: &Toleration) -> kueue_engine::Toleration {
     kueue_engine::Toleration {
         key: toleration.key.as_str().into(),
         operator: match toleration.operator.as_str() {
@@ -63,7 +62,13 @@ fn toleration(toleration: &Toleration) -> kueue_engine::Toleration {
         },
         value: toleration.value.as_str().into(),
         effect: effect(&toleration.effect),
+        is_limited: toleration.toleration_seconds.is_some(),
     }
+}
+
+/// All of its requirements; an empty one is fulfilled by no node.
+fn term(term: &NodeSelectorTerm) -> Vec<NodeRequirement> {
+    term.match_expressions.iter().chain(&term.match_fields).filter_map(requirement).collect()
 }
 
 fn requirement(requirement: &NodeSelectorRequirement) -> Option<NodeRequirement> {

@@ -11,7 +11,7 @@ use kueue_core::amount::Amount;
 use kueue_engine as engine;
 use kueue_engine::{
     Change, CheckController, CheckSpec, CohortSpec, ConcurrentAdmission, LocalQueueSpec, Name, QueueCheckSpec,
-    QueueSpec,
+    QueueSpec, TopologySpec,
 };
 use serde_json::json;
 
@@ -86,9 +86,10 @@ pub fn cohort(object: &Cohort) -> Change {
     })
 }
 
-/// That a Topology exists.
+/// What a Topology says.
 pub fn topology(object: &Topology) -> Change {
-    Change::Topology(object.metadata.name.as_str().into())
+    let levels = object.spec.levels.iter().map(|level| level.node_label.as_str().into()).collect();
+    Change::Topology(TopologySpec { name: object.metadata.name.as_str().into(), levels })
 }
 
 /// What an AdmissionCheck says.

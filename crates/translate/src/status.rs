@@ -3,11 +3,15 @@
 use std::sync::Arc;
 
 use kueue_api::kueue::names::condition;
+use kueue_api::kueue::topology_assignment::{self, TopologyDomainAssignment};
 use kueue_api::kueue::v1beta2 as api;
 use kueue_api::meta::{Condition, ConditionStatus};
+use kueue_core::gates::Gates;
 use kueue_core::resource::{Formatter, base_units};
 use kueue_engine as engine;
-use kueue_engine::{CheckProgress, ConditionKind, Verdict};
+use kueue_engine::{CheckProgress, ConditionKind, Delayed, DomainShare, PodSetUpdate, TopologyAssignment, Verdict};
+
+use crate::placement::{names, toleration};
 
 const KINDS: [(ConditionKind, &str); 10] = [
     (ConditionKind::QuotaReserved, condition::QUOTA_RESERVED),
@@ -61,13 +65,18 @@ pub fn status_to_engine(status: &api::WorkloadStatus) -> engine::Status {
 }
 
 /// Writes what the engine decided into a status.
-pub fn status_from_engine(decided: &engine::Status, formatter: &Formatter, status: &mut api::WorkloadStatus) {
+pub fn status_from_engine(
+    decided: &engine::Status,
+    formatter: &Formatter,
+    gates: Gates,
+    status: &mut api::WorkloadStatus,
+) {
     let is_known = |condition: &Condition| KINDS.iter().any(|(_, name)| *name == condition.r#type);
     let mut conditions: Vec<Condition> = decided.conditions.iter().map(condition_from_engine).collect();
     conditions.extend(status.conditions.drain(..).filter(|condition| !is_known(condition)));
     status.conditions = conditions;
     let old = status.admission.take();
-    let written = |admission: &Arc<engine::Admission>| admission_from_engine(admission, old.as_ref(), formatter);
+    let written = |admission: &Arc<engine::Admission>| admission_from_engine(admission, old.as_ref(), formatter, gates);
     status.admission = decided.admission.as_ref().map(written);
     status.cluster_name = decided.cluster.as_ref().map(ToString::to_string);
     status.resource_requests =
@@ -94,8 +103,8 @@ pub fn status_from_engine(decided: &engine::Status, formatter: &Formatter, statu
         .collect();
     status.scheduling_stats = (!evictions.is_empty()).then_some(api::SchedulingStats { evictions });
     status.nominated_cluster_names = decided.nominated_clusters.iter().map(ToString::to_string).collect();
-    let is_unhealthy = |node: &api::UnhealthyNode| decided.unhealthy_nodes.iter().any(|name| **name == *node.name);
-    status.unhealthy_nodes.retain(is_unhealthy);
+    status.unhealthy_nodes =
+        decided.unhealthy_nodes.iter().map(|name| api::UnhealthyNode { name: name.to_string() }).collect();
     status.preemption_gates = decided
         .preemption_gates
         .iter()
@@ -156,20 +165,56 @@ fn admission_to_engine(admission: &api::Admission) -> engine::Admission {
             .iter()
             .map(|(resource, quantity)| (resource.as_str().into(), base_units(resource, quantity)))
             .collect(),
-        is_placement_pending: assigned.topology_assignment.is_none()
-            && assigned.delayed_topology_request == Some(api::DelayedTopologyRequestState::Pending),
+        topology: assigned.topology_assignment.as_ref().and_then(topology_to_engine).map(Arc::new),
+        delayed: match assigned.delayed_topology_request {
+            Some(api::DelayedTopologyRequestState::Pending) => Some(Delayed::Pending),
+            Some(api::DelayedTopologyRequestState::Ready) => Some(Delayed::Ready),
+            _ => None,
+        },
     });
     engine::Admission { queue: admission.cluster_queue.as_str().into(), pod_sets: pod_sets.collect() }
+}
+
+/// The domains one by one. What cannot be read is no assignment: the pods have no place then.
+fn topology_to_engine(compact: &api::TopologyAssignment) -> Option<TopologyAssignment> {
+    let domains = topology_assignment::decode(compact).ok()?;
+    Some(TopologyAssignment {
+        levels: compact.levels.iter().map(|level| level.as_str().into()).collect(),
+        domains: domains
+            .iter()
+            .map(|domain| DomainShare {
+                values: domain.values.iter().map(|value| value.as_str().into()).collect(),
+                count: domain.count,
+            })
+            .collect(),
+    })
+}
+
+fn topology_from_engine(assignment: &TopologyAssignment, gates: Gates) -> Option<api::TopologyAssignment> {
+    let levels: Vec<String> = assignment.levels.iter().map(ToString::to_string).collect();
+    let domain = |share: &DomainShare| TopologyDomainAssignment {
+        values: share.values.iter().map(ToString::to_string).collect(),
+        count: share.count,
+    };
+    let domains: Vec<TopologyDomainAssignment> = assignment.domains.iter().map(domain).collect();
+    topology_assignment::encode(&levels, &domains, gates).ok()
 }
 
 fn admission_from_engine(
     admission: &engine::Admission,
     old: Option<&api::Admission>,
     formatter: &Formatter,
+    gates: Gates,
 ) -> api::Admission {
-    // Where the pods go is not the engine's to decide yet: what was written there stays.
-    let placed =
-        |name: &str| old.and_then(|old| old.pod_set_assignments.iter().find(|assigned| assigned.name == name)).cloned();
+    // An assignment that says the same stays as it was written.
+    let placed = |assigned: &engine::PodSetAdmission| {
+        let topology = assigned.topology.as_deref()?;
+        let written = old?.pod_set_assignments.iter().find(|written| *written.name == *assigned.name);
+        let written = written.and_then(|written| written.topology_assignment.clone());
+        let is_same = |written: &api::TopologyAssignment| topology_to_engine(written).as_ref() == Some(topology);
+        written.filter(is_same)
+    };
+    let encoded = |assigned: &engine::PodSetAdmission| topology_from_engine(assigned.topology.as_deref()?, gates);
     let assignments = admission.pod_sets.iter().map(|assigned| api::PodSetAssignment {
         name: assigned.name.to_string(),
         flavors: assigned.flavors.iter().map(|(resource, flavor)| (resource.to_string(), flavor.to_string())).collect(),
@@ -179,7 +224,11 @@ fn admission_from_engine(
             .map(|(resource, amount)| (resource.to_string(), formatter.quantity(resource, *amount)))
             .collect(),
         count: assigned.count,
-        ..placed(&assigned.name).unwrap_or_default()
+        topology_assignment: placed(assigned).or_else(|| encoded(assigned)),
+        delayed_topology_request: assigned.delayed.map(|delayed| match delayed {
+            Delayed::Pending => api::DelayedTopologyRequestState::Pending,
+            Delayed::Ready => api::DelayedTopologyRequestState::Ready,
+        }),
     });
     api::Admission { cluster_queue: admission.queue.to_string(), pod_set_assignments: assignments.collect() }
 }
@@ -211,6 +260,15 @@ fn check_to_engine(check: &api::AdmissionCheckState) -> engine::CheckState {
         since: check.last_transition_time,
         requeue_after_s: check.requeue_after_seconds,
         retries: check.retry_count,
+        pod_set_updates: check
+            .pod_set_updates
+            .iter()
+            .map(|update| PodSetUpdate {
+                name: update.name.as_str().into(),
+                node_selector: names(&update.node_selector),
+                tolerations: update.tolerations.iter().map(toleration).collect(),
+            })
+            .collect(),
     }
 }
 

@@ -6,16 +6,18 @@ use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use kueue_api::core_v1::{Container, PodSpec, ResourceList};
 use kueue_api::kueue;
 use kueue_api::kueue::names::{FINALIZER_RESOURCE_IN_USE, annotation, label};
-use kueue_api::kueue::v1beta2::{self, PodSet, PriorityClassKind, Workload};
+use kueue_api::kueue::v1beta2::{self, PodSet, PodSetTopologyRequest, PriorityClassKind, Workload};
 use kueue_api::limit_range::Summary;
 use kueue_api::meta::ObjectMeta;
 use kueue_api::slices;
 use kueue_core::csv;
-use kueue_core::resource::base_units;
-use kueue_engine::{Change, Key, Owner, PodSetSpec, PriorityClass, VariantSpec, WorkloadSpec};
+use kueue_engine::{
+    Change, Key, Owner, PodSetSpec, PriorityClass, SliceSpec, TopologyRequest, VariantSpec, WorkloadSpec,
+};
 use serde_json::{Value, json};
 
 use crate::metric_labels::MetricLabels;
+use crate::node::units;
 use crate::placement::placement;
 use crate::requests::{ResourceRules, adjust, invalid};
 use crate::status::status_to_engine;
@@ -65,6 +67,7 @@ pub fn workload(object: &Workload, around: &Surroundings<'_>) -> Change {
         max_execution_s: spec.maximum_execution_time_seconds,
         owner: owner(object),
         is_deleting: meta.deletion_timestamp.is_some(),
+        is_elastic: meta.annotations.get(annotation::ELASTIC_JOB).is_some_and(|value| value == "true"),
         is_guarded: meta.finalizers.iter().any(|finalizer| finalizer == FINALIZER_RESOURCE_IN_USE),
         preemption_gates: spec.preemption_gates.iter().map(|gate| gate.name.as_str().into()).collect(),
         pod_sets: spec.pod_sets.iter().zip(&pods).map(|(pod_set, pod)| pod_set_spec(pod_set, pod, around)).collect(),
@@ -120,19 +123,47 @@ fn priority_class(object: &Workload) -> Option<PriorityClass> {
 
 fn pod_set_spec(pod_set: &PodSet, pod: &PodSpec, around: &Surroundings<'_>) -> PodSetSpec {
     let requests = around.resources.apply(pod);
+    // What a pod takes of a node is what it asks for, whatever rules make of it for quota.
+    let room = Some(pod.requests());
     PodSetSpec {
         name: pod_set.name.as_str().into(),
         count: pod_set.count,
         min_count: pod_set.min_count,
-        requests: requests.iter().map(|(name, quantity)| (name.as_str().into(), base_units(name, quantity))).collect(),
+        requests: units(&requests),
         group: pod_set
             .topology_request
             .as_ref()
             .and_then(|request| request.pod_set_group_name.as_deref())
             .map(Into::into),
         placement: placement(pod),
+        topology: pod_set.topology_request.as_ref().and_then(topology_request),
+        room: room.filter(|room| *room != requests).map(|room| units(&room)),
         fingerprint: fingerprint(pod_set, pod),
     }
+}
+
+/// How close together the pods should be; nothing where only a group is named.
+fn topology_request(request: &PodSetTopologyRequest) -> Option<TopologyRequest> {
+    let is_said = request.unconstrained.is_some()
+        || request.required.is_some()
+        || request.preferred.is_some()
+        || request.pod_set_slice_required_topology.is_some()
+        || request.pod_set_slice_size.is_some()
+        || !request.podset_slice_required_topology_constraints.is_empty();
+    let layers = request.podset_slice_required_topology_constraints.iter();
+    let mut slices: Vec<SliceSpec> =
+        layers.map(|layer| SliceSpec { level: layer.topology.as_str().into(), size: layer.size }).collect();
+    if slices.is_empty()
+        && let Some(level) = &request.pod_set_slice_required_topology
+    {
+        slices.push(SliceSpec { level: level.as_str().into(), size: request.pod_set_slice_size.unwrap_or(0) });
+    }
+    is_said.then(|| TopologyRequest {
+        required: request.required.as_deref().map(Into::into),
+        preferred: request.preferred.as_deref().map(Into::into),
+        is_unconstrained: request.unconstrained.unwrap_or(false),
+        slices,
+    })
 }
 
 /// One number for everything about a template that scheduling can depend on.

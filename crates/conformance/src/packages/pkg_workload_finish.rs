@@ -1,6 +1,7 @@
 //! How a workload ends.
 
 use kueue_api::kueue::v1beta2::Workload;
+use kueue_core::gates::Gates;
 use kueue_core::resource::Formatter;
 use kueue_core::time::Time;
 use kueue_engine::Stamp;
@@ -19,6 +20,6 @@ fn finish(case: &Case) -> Result<(), Failure> {
     let mut status = status_to_engine(&workload.status);
     let message = case.arg::<String>("args.message")?;
     status.finish(case.arg::<String>("args.reason")?, message.into(), stamp);
-    status_from_engine(&status, &Formatter::default(), &mut workload.status);
+    status_from_engine(&status, &Formatter::default(), Gates::default(), &mut workload.status);
     equal(&case.arg::<Workload>("want.wl")?.status, &workload.status)
 }

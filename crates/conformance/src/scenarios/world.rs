@@ -3,6 +3,8 @@
 mod setup;
 mod steps;
 
+use std::collections::BTreeMap;
+
 use anyhow::Result;
 use kueue_api::kueue::v1beta2::Workload;
 use kueue_core::duration::Duration;
@@ -22,6 +24,10 @@ pub(super) struct World {
     cohorts: Vec<String>,
     /// Namespace and name of each LocalQueue.
     local_queues: Vec<(String, String)>,
+    /// The node labels of each flavor with a topology.
+    flavor_labels: Vec<Value>,
+    /// Pods that belong to no workload, and the node of each.
+    plain_pods: BTreeMap<String, String>,
 }
 
 impl World {
@@ -55,7 +61,8 @@ impl World {
                 Effect::Event(event) => {
                     let kind = if event.is_warning { "Warning" } else { "Normal" };
                     let events = shown.events.entry(event.workload.to_string()).or_default();
-                    events.push([kind.to_owned(), event.reason.to_string(), without_waits(&event.message)]);
+                    let message = self.without_member(&event.workload.to_string(), &without_waits(&event.message));
+                    events.push([kind.to_owned(), event.reason.to_string(), message]);
                 }
             }
         }
@@ -63,6 +70,21 @@ impl World {
         // What comes back from the API server is what the engine knows already.
         let echo = self.cluster.engine.settle(self.cluster.now);
         assert!(echo.is_empty(), "the engine answered to its own decisions: {echo:?}");
+    }
+
+    /// Whether two flavors stand for the same nodes.
+    pub(super) fn has_shared_nodes(&self) -> bool {
+        self.flavor_labels.iter().enumerate().any(|(index, labels)| self.flavor_labels[..index].contains(labels))
+    }
+
+    /// Whether a pod that belongs to nobody runs there.
+    pub(super) fn has_plain_pod(&self, namespace: &str, node: &str) -> bool {
+        self.plain_pods.iter().any(|(key, on)| on == node && key.starts_with(&format!("{namespace}/")))
+    }
+
+    /// Which member of a group found no place is chance in Kueue, and not recorded.
+    fn without_member(&self, key: &str, message: &str) -> String {
+        self.cluster.workloads.get(key).map_or_else(|| message.to_owned(), |object| without_member(object, message))
     }
 
     pub(super) fn step(&mut self, step: &Value) -> Result<Shown> {
@@ -126,6 +148,8 @@ impl World {
         workloads.extend(self.deleted.iter().map(|key| (key.clone(), json!({"deleted": true}))));
         state.insert("workloads".to_owned(), Value::Object(workloads));
         state.insert("notified".to_owned(), self.notified());
+        let returning: Vec<String> = self.cluster.engine.second_pass().map(ToString::to_string).collect();
+        state.insert("secondPass".to_owned(), json!(returning));
         prune(&mut state);
         State(state)
     }
@@ -158,7 +182,8 @@ fn shown_workload(object: &Workload) -> Value {
         .conditions
         .iter()
         .map(|condition| {
-            (condition.r#type.clone(), json!([condition.status.as_str(), condition.reason, condition.message]))
+            let message = without_member(object, &condition.message);
+            (condition.r#type.clone(), json!([condition.status.as_str(), condition.reason, message]))
         })
         .collect();
     let checks: Map<String, Value> = status
@@ -173,8 +198,24 @@ fn shown_workload(object: &Workload) -> Value {
         "admissionChecks": checks,
         "requeueAt": requeue.and_then(|requeue| requeue.requeue_at),
         "requeueCount": requeue.and_then(|requeue| requeue.count).map(|count| count.to_string()),
+        "unhealthyNodes": unhealthy_nodes(object),
         "inactive": (object.spec.active == Some(false)).then_some("true"),
     })
+}
+
+fn without_member(object: &Workload, message: &str) -> String {
+    let in_group = object.spec.pod_sets.iter().filter(|pod_set| {
+        pod_set.topology_request.as_ref().is_some_and(|request| request.pod_set_group_name.is_some())
+    });
+    in_group.fold(message.to_owned(), |message, member| {
+        message.replace(&format!("pod set {}: topology", member.name), "pod set *: topology")
+    })
+}
+
+fn unhealthy_nodes(object: &Workload) -> Option<String> {
+    let mut names: Vec<&str> = object.status.unhealthy_nodes.iter().map(|node| node.name.as_str()).collect();
+    names.sort_unstable();
+    (!names.is_empty()).then(|| names.join(","))
 }
 
 fn note_decision(key: &str, decision: &Decision, shown: &mut Shown) {
@@ -184,7 +225,8 @@ fn note_decision(key: &str, decision: &Decision, shown: &mut Shown) {
             shown.preempted.insert(key.to_owned(), reason.to_string());
             preemptor.to_string()
         }
-        Decision::Waiting
+        Decision::Placed
+        | Decision::Waiting
         | Decision::Replaced { .. }
         | Decision::Evicted(_)
         | Decision::Released(_)

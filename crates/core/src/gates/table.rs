@@ -114,7 +114,7 @@ gates! {
     ElasticJobsViaWorkloadSlices { "0.13": alpha, off; "0.18": beta, on };
     /// Lets jobs that are placed by topology grow and shrink too.
     ElasticJobsViaWorkloadSlicesWithTAS { "0.17": alpha, off }
-        needs [ElasticJobsViaWorkloadSlices, TopologyAwareScheduling], unread;
+        needs [ElasticJobsViaWorkloadSlices, TopologyAwareScheduling];
     /// Removes pods that hang in termination on nodes that cannot be reached.
     FailureRecoveryPolicy { "0.15": alpha, off }, unread;
     /// Lets a queue within its nominal quota preempt without comparing fair shares.
@@ -203,7 +203,7 @@ gates! {
     /// Writes placements shorter by what host names have in common.
     TASAssignmentsEncodingByHostnamePrefix { "0.19": beta, on };
     /// Spreads the pods evenly over as few domains as possible.
-    TASBalancedPlacement { "0.15": alpha, off } needs [TopologyAwareScheduling], unread;
+    TASBalancedPlacement { "0.15": alpha, off } needs [TopologyAwareScheduling];
     /// Remembers within a cycle which nodes a pod template matches.
     TASCacheNodeMatchResults { "0.19": beta, on }, unread;
     /// Shares the tree of domains between cycles while no node changes.
@@ -211,28 +211,28 @@ gates! {
     /// Remembers what is free in each domain.
     TASCachingRemainingResources { "0.19": beta, on }, unread;
     /// Finds another node for the pods of a failed one.
-    TASFailedNodeReplacement { "0.12": alpha, off; "0.14": beta, on } needs [TopologyAwareScheduling], unread;
+    TASFailedNodeReplacement { "0.12": alpha, off; "0.14": beta, on } needs [TopologyAwareScheduling];
     /// Evicts a workload when the first search for another node finds none.
     TASFailedNodeReplacementFailFast { "0.13": alpha, off; "0.14": beta, on }
-        needs [TASFailedNodeReplacement, TopologyAwareScheduling], unread;
+        needs [TASFailedNodeReplacement, TopologyAwareScheduling];
     /// Counts what other flavors use on a node that belongs to several.
-    TASHandleOverlappingFlavors { "0.18": beta, on } needs [TopologyAwareScheduling], unread;
+    TASHandleOverlappingFlavors { "0.18": beta, on } needs [TopologyAwareScheduling];
     /// Allows up to three nested levels of slices below the placement of a pod set.
     TASMultiLayerTopology { "0.17": alpha, off; "0.19": beta, on } needs [TopologyAwareScheduling], unread;
     /// Fills small gaps first where a job does not ask for closeness, and packs tightly where it does.
-    TASProfileMixed { "0.10": alpha, off; "0.15": beta, on } needs [TopologyAwareScheduling], unread;
+    TASProfileMixed { "0.10": alpha, off; "0.15": beta, on } needs [TopologyAwareScheduling];
     /// Looks for another placement when an earlier workload of the cycle has taken the first.
-    TASRecomputeAssignmentWithinSchedulingCycle { "0.19": beta, on } needs [TopologyAwareScheduling], unread;
+    TASRecomputeAssignmentWithinSchedulingCycle { "0.19": beta, on } needs [TopologyAwareScheduling];
     /// Takes a node for failed after a fixed time of not being ready, whatever its pods do.
     TASReplaceNodeDueToNotReadyOverFixedTime { "0.17": beta, on; "0.19": deprecated, off }
-        needs [TASFailedNodeReplacement, TopologyAwareScheduling], unread;
+        needs [TASFailedNodeReplacement, TopologyAwareScheduling];
     /// Takes a node for failed when it gets a taint that the workload does not tolerate.
-    TASReplaceNodeOnNodeTaints { "0.17": beta, on } needs [TopologyAwareScheduling], unread;
+    TASReplaceNodeOnNodeTaints { "0.17": beta, on } needs [TopologyAwareScheduling];
     /// Takes a node that is not ready for failed once the pods on it end.
     TASReplaceNodeOnPodTermination { "0.13": alpha, off; "0.14": beta, on }
-        needs [TASFailedNodeReplacement, TopologyAwareScheduling], unread;
+        needs [TASFailedNodeReplacement, TopologyAwareScheduling];
     /// Lets preferred node affinity choose among the domains that fit.
-    TASRespectNodeAffinityPreferred { "0.18": alpha, off } needs [TopologyAwareScheduling], unread;
+    TASRespectNodeAffinityPreferred { "0.18": alpha, off } needs [TopologyAwareScheduling];
     /// Refuses workloads with a slice size below one.
     TASValidateWorkloadSliceSize { "0.20": beta, on };
     /// Honours the TLS settings of the configuration.

@@ -1,14 +1,16 @@
 //! The quota that workloads hold: counted from their admissions, given back when they go.
 
 use std::cmp::Reverse;
+use std::collections::BTreeSet;
 
 use kueue_core::amount::Amount;
 
 use crate::engine::Engine;
 use crate::few::{Few, add_amount};
-use crate::id::{PoolId, QueueId, WorkloadId};
+use crate::id::{Name, PoolId, QueueId, WorkloadId};
 use crate::status::ConditionKind;
-use crate::workload::{Claim, Held, Rank};
+use crate::topology::{HOSTNAME, Occupied};
+use crate::workload::{Claim, Held, Placed, Rank};
 
 impl Engine {
     /// Counts the quota that the workload holds, as its status says.
@@ -41,11 +43,18 @@ impl Engine {
         for (pool, amount) in &usage {
             is_exact &= self.quotas.add_usage(node, *pool, *amount);
         }
+        let placed = self.placed_by_admission(id);
+        if let Some(placed) = &placed {
+            placed.places.iter().for_each(|place| self.quotas.sites.add(place));
+            for node in &placed.nodes {
+                self.on_nodes.entry(node.clone()).or_default().insert(id);
+            }
+        }
         let workload = &self.workloads[id];
         let admitted_through = workload.status.is_true(ConditionKind::Admitted).then_some(workload.local_queue);
         let is_ready = workload.status.is_true(ConditionKind::PodsReady);
         self.unready += usize::from(!is_ready);
-        let claim = Claim { queue, usage, rank, is_ready, admitted_through };
+        let claim = Claim { queue, usage, placed, rank, is_ready, admitted_through };
         let queue_state = &mut self.queues[queue];
         queue_state.reserving.insert(claim.rank.clone());
         queue_state.holdings.add(&claim);
@@ -72,6 +81,14 @@ impl Engine {
     pub(crate) fn drop_claim(&mut self, id: WorkloadId) {
         self.strays.remove(&id);
         let Some(claim) = self.workloads[id].claim.take() else { return };
+        for node in claim.nodes() {
+            if let Some(on_it) = self.on_nodes.get_mut(node) {
+                on_it.remove(&id);
+                if on_it.is_empty() {
+                    self.on_nodes.remove(node);
+                }
+            }
+        }
         self.unready -= usize::from(!claim.is_ready);
         let queue = &mut self.queues[claim.queue];
         queue.reserving.remove(&claim.rank);
@@ -81,9 +98,59 @@ impl Engine {
         for (pool, amount) in &claim.usage {
             is_exact &= self.quotas.remove_usage(node, *pool, *amount);
         }
+        claim.places().for_each(|place| self.quotas.sites.remove(place));
         self.quotas.bump_generation(node);
         if !is_exact {
             self.recount(claim.queue);
+        }
+    }
+
+    fn placed_by_admission(&mut self, id: WorkloadId) -> Option<Box<Placed>> {
+        let admission = self.workloads[id].status.admission.as_ref()?;
+        admission
+            .pod_sets
+            .iter()
+            .any(|pod_set| pod_set.topology.is_some())
+            .then(|| Box::new(Placed { places: self.places_of_admission(id), nodes: self.nodes_of_admission(id) }))
+    }
+
+    /// The nodes that an admission names.
+    fn nodes_of_admission(&self, id: WorkloadId) -> Vec<Name> {
+        let admission = self.workloads[id].status.admission.as_ref();
+        let placed = admission.into_iter().flat_map(|admission| &admission.pod_sets);
+        let by_node = placed
+            .filter_map(|pod_set| pod_set.topology.as_ref())
+            .filter(|topology| topology.levels.last().is_some_and(|level| **level == *HOSTNAME));
+        let domains = by_node.flat_map(|topology| &topology.domains).filter(|domain| domain.count > 0);
+        domains.filter_map(|domain| domain.values.last().cloned()).collect()
+    }
+
+    /// What the pods of an admission take of nodes.
+    pub(crate) fn places_of_admission(&mut self, id: WorkloadId) -> Vec<Occupied> {
+        let Self { workloads, names, quotas, .. } = self;
+        let workload = &workloads[id];
+        let mut places = Vec::new();
+        for assigned in workload.status.admission.iter().flat_map(|admission| &admission.pod_sets) {
+            let pod_set = workload.pod_sets.iter().find(|pod_set| pod_set.spec.name == assigned.name);
+            let (Some(topology), Some(pod_set)) = (&assigned.topology, pod_set) else { continue };
+            let flavors: BTreeSet<&Name> = assigned.flavors.iter().map(|(_, flavor)| flavor).collect();
+            for flavor in flavors {
+                places.extend(quotas.sites.occupied(names.flavor_id(flavor), topology, &pod_set.room));
+            }
+        }
+        places
+    }
+
+    /// Counts anew what workloads take of nodes: the nodes of a flavor are told apart in another way.
+    pub(crate) fn replace_all(&mut self) {
+        let holders: Vec<WorkloadId> = self.workloads.ids().filter(|id| self.workloads[*id].claim.is_some()).collect();
+        for id in holders {
+            let places = self.places_of_admission(id);
+            let placed = self.workloads[id].claim.as_mut().and_then(|claim| claim.placed.as_mut());
+            let Some(placed) = placed else { continue };
+            let old = std::mem::replace(&mut placed.places, places.clone());
+            old.iter().for_each(|place| self.quotas.sites.remove(place));
+            places.iter().for_each(|place| self.quotas.sites.add(place));
         }
     }
 

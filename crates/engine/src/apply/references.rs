@@ -42,6 +42,9 @@ impl Engine {
     pub(crate) fn on_flavor(&mut self, spec: FlavorSpec) {
         let id = self.names.flavor_id(&spec.name);
         let old = self.flavors.insert(id, spec.nodes);
+        if old.as_ref() != self.flavors.get(&id) {
+            self.grow_tree(id);
+        }
         let mut affected = self.refresh_activity();
         if let Some(old) = old
             && self.flavors.get(&id) != Some(&old)
@@ -56,19 +59,8 @@ impl Engine {
     pub(crate) fn on_flavor_gone(&mut self, name: &Name) {
         if let Some(id) = self.names.known_flavor(name) {
             self.flavors.remove(&id);
+            self.grow_tree(id);
         }
-        let affected = self.refresh_activity();
-        self.notify(&affected);
-    }
-
-    pub(crate) fn on_topology(&mut self, name: Name) {
-        self.topologies.insert(name);
-        let affected = self.refresh_activity();
-        self.notify(&affected);
-    }
-
-    pub(crate) fn on_topology_gone(&mut self, name: &Name) {
-        self.topologies.remove(name);
         let affected = self.refresh_activity();
         self.notify(&affected);
     }

@@ -9,7 +9,7 @@ use crate::change::{Hold, PodSetSpec, PriorityClass, WorkloadSpec};
 use crate::effect::Key;
 use crate::engine::Engine;
 use crate::id::{ClassId, LocalQueueId, Name, ResourceId, WorkloadId};
-use crate::status::{Condition, ConditionKind, Stage, is_same_reclaim};
+use crate::status::{Condition, ConditionKind, Stage, Verdict, is_same_reclaim};
 use crate::workload::{Place, PodSet, Workload};
 
 /// What a workload was like before something changed it, as far as the change's consequences depend on it.
@@ -25,6 +25,12 @@ pub(crate) struct Before {
     is_spec_changed: bool,
     /// Pods were taken from it, and none were added.
     is_scaled_down: bool,
+}
+
+impl Before {
+    pub(crate) fn was_evicted(&self) -> bool {
+        self.evicted.as_ref().is_some_and(|evicted| evicted.verdict == Verdict::True)
+    }
 }
 
 impl Engine {
@@ -80,6 +86,7 @@ impl Engine {
             owner: spec.owner,
             is_deleting: spec.is_deleting,
             is_guarded: spec.is_guarded,
+            is_elastic: spec.is_elastic,
             is_job_leaving: false,
             hold: None,
             pod_sets,
@@ -168,6 +175,7 @@ impl Engine {
         workload.owner = spec.owner;
         workload.is_deleting = spec.is_deleting;
         workload.is_guarded = spec.is_guarded;
+        workload.is_elastic = spec.is_elastic;
         workload.invalid = spec.invalid;
         workload.status = spec.status.into();
         workload.pod_sets = pod_sets;
@@ -280,6 +288,7 @@ impl Engine {
                 self.notify_associated(id);
             }
         }
+        self.queue_second_pass(id, 0, now);
         self.unsettled.insert(id);
     }
 
@@ -317,7 +326,17 @@ impl Engine {
                 names.sort_requests(&mut requests);
                 spec.count = spec.count.max(0);
                 spec.min_count = spec.min_count.map(|min| min.clamp(0, spec.count));
-                PodSet { requests, spec }
+                let mut room: Vec<(ResourceId, i64)> = match &spec.room {
+                    Some(room) => room.iter().map(|(name, one)| (names.resource_id(name), (*one).max(0))).collect(),
+                    None => requests.clone(),
+                };
+                let pods = names.pods();
+                match room.iter_mut().find(|(known, _)| *known == pods) {
+                    Some((_, one)) => *one = one.saturating_add(1),
+                    None => room.push((pods, 1)),
+                }
+                room.sort_by_key(|(resource, _)| names.resource(*resource));
+                PodSet { requests, room, spec }
             })
             .collect()
     }

@@ -13,6 +13,7 @@ use crate::text::refusal::Refusal;
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) enum Obstacle {
     None,
+    TopologyPlacementFailed,
     WaitingForQuota,
     ExceedsMaxQuota,
     NoMatchingFlavor,
@@ -25,6 +26,7 @@ impl Obstacle {
             // here, and the API server refuses the write.
             Self::None | Self::NoMatchingFlavor => text::NO_MATCHING_FLAVOR,
             Self::WaitingForQuota => text::WAITING_FOR_QUOTA,
+            Self::TopologyPlacementFailed => text::TOPOLOGY_PLACEMENT_FAILED,
             Self::ExceedsMaxQuota => text::EXCEEDS_MAX_QUOTA,
         }
     }
@@ -166,6 +168,17 @@ pub(super) fn add_unique(refusals: &mut Vec<Refusal>, refusal: Refusal) {
 }
 
 impl Assignment {
+    /// Why nothing fits, in one word. Kueue leaves it empty for pods that can have no place, or where the pod set
+    /// that finds none in an empty cluster is not the one that finds none now; the API server refuses that write.
+    pub(super) fn obstacle_reason(&self, rules: &Rules) -> &'static str {
+        let is_unplaceable = self.pod_sets.iter().any(|pod_set| pod_set.unplaceable.is_some());
+        match self.obstacle(rules) {
+            Obstacle::None if is_unplaceable => text::MISCONFIGURED,
+            Obstacle::None if self.is_unplaced => text::TOPOLOGY_PLACEMENT_FAILED,
+            obstacle => obstacle.reason(),
+        }
+    }
+
     /// The hardest obstacle over pod sets and resource groups, where the flavors of a group are alternatives.
     pub(super) fn obstacle(&self, rules: &Rules) -> Obstacle {
         let failed = self.pod_sets.iter().filter(|pod_set| pod_set.mode() == Mode::NoFit);

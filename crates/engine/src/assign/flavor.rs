@@ -126,10 +126,12 @@ impl Engine {
     fn mismatch(&self, plan: &Plan<'_>, members: &[usize], flavor: FlavorId) -> Option<Refusal> {
         let Some(nodes) = self.flavors.get(&flavor) else { return Some(Refusal::NoSuchFlavor(flavor)) };
         let pod_sets = &self.workloads[plan.workload].pod_sets;
-        let mismatch = members.iter().find_map(|index| nodes.mismatch(&pod_sets[*index].spec.placement));
-        mismatch.map(|mismatch| match mismatch {
-            Mismatch::Taint(taint) => Refusal::Taint { taint, flavor },
-            Mismatch::Affinity => Refusal::Affinity(flavor),
+        members.iter().find_map(|index| {
+            let of_nodes = || match nodes.mismatch(&pod_sets[*index].spec.placement)? {
+                Mismatch::Taint(taint) => Some(Refusal::Taint { taint, flavor }),
+                Mismatch::Affinity => Some(Refusal::Affinity(flavor)),
+            };
+            self.topology_mismatch(plan, *index, flavor).or_else(of_nodes)
         })
     }
 

@@ -1,5 +1,6 @@
 //! Carries out what a cycle decided: statuses, events, places in queues.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use kueue_core::gates::Gate;
@@ -28,6 +29,12 @@ struct Touched {
 }
 
 impl Touched {
+    /// Whether the workload was on its way out before the cycle; nothing about one that was left alone.
+    fn was_evicted(&self, id: WorkloadId) -> Option<bool> {
+        let (_, before) = self.all[*self.slots.get(&id)?].as_ref()?;
+        Some(before.was_evicted())
+    }
+
     fn forget(&mut self, id: WorkloadId) {
         if let Some(slot) = self.slots.remove(&id) {
             self.all[slot] = None;
@@ -38,14 +45,22 @@ impl Touched {
 impl Engine {
     pub(super) fn commit(&mut self, entries: Vec<Entry>, order: &[usize], refused: Vec<Refused>, now: Time) {
         let mut touched = Touched::default();
+        let victims: BTreeSet<WorkloadId> = entries
+            .iter()
+            .filter(|entry| entry.outcome == Outcome::Preempting)
+            .flat_map(|entry| entry.targets.iter().map(|target| target.workload))
+            .collect();
         // A status and two events for most.
         self.effects.reserve(3 * entries.len());
         for index in order {
             let entry = &entries[*index];
             match entry.outcome {
+                // Who has to go in the same cycle needs no other place.
+                Outcome::Admitted if victims.contains(&entry.workload) => {}
                 Outcome::Admitted => self.admit(entry, &mut touched, now),
                 Outcome::Preempting => self.preempt(entry, &mut touched, now),
                 Outcome::Migrating(sibling) => self.evict_sibling(entry, sibling, &mut touched, now),
+                Outcome::Evicted => self.evict_unplaced(entry, &mut touched, now),
                 Outcome::Waiting | Outcome::Skipped | Outcome::Gated | Outcome::Blocked | Outcome::Postponed => {}
             }
         }
@@ -59,12 +74,16 @@ impl Engine {
         let mut entries: Vec<Option<Entry>> = entries.into_iter().map(Some).collect();
         for index in order.iter().chain(&unprocessed) {
             let entry = entries[*index].take().expect("every entry is handled once");
-            if entry.outcome != Outcome::Admitted {
+            if !matches!(entry.outcome, Outcome::Admitted | Outcome::Evicted) {
                 let taken_by = takers.get(index).cloned();
                 self.send_back(entry, taken_by, &mut touched, now);
             }
         }
         for refused in refused {
+            if let Some(attempt) = refused.returns {
+                self.return_later(refused.workload, attempt, refused.message, now);
+                continue;
+            }
             self.workloads[refused.workload].trace = None;
             self.requeue(refused.workload, refused.requeue, refused.reason, None, now);
             self.say_why(refused.workload, refused.reason, refused.message, &mut touched, now);
@@ -100,6 +119,7 @@ impl Engine {
         let cluster = entry.replaces.and_then(|old| self.workloads[old].status.cluster.clone());
         let status = &mut self.workloads[id].status;
         let had_reservation = status.has_reservation();
+        let is_repaired = !std::mem::take(&mut status.unhealthy_nodes).is_empty();
         if entry.replaces.is_some() {
             status.cluster = cluster;
         }
@@ -113,13 +133,13 @@ impl Engine {
         // The quota is given out at this moment; that the status comes back says so once more.
         self.quotas.bump_generation(entry.node);
         self.workloads[id].trace = None;
-        self.emit_status(id, Decision::Reserved);
+        self.emit_status(id, if had_reservation { Decision::Placed } else { Decision::Reserved });
         if !had_reservation {
             self.charge_entry(id, entry.queue);
             let message = text::quota_reserved_event(&queue, self.waited_s(id, now), &considered);
             self.emit_event(id, false, text::QUOTA_RESERVED, message);
         }
-        if is_admitted {
+        if is_admitted && !is_repaired {
             self.emit_event(id, false, text::ADMITTED, text::admitted_event(&queue, 0));
         }
         if let Some(old) = entry.replaces {
@@ -160,19 +180,25 @@ impl Engine {
                     .map(|(id, choice)| (resource(*id), self.names.flavor(choice.flavor).clone()))
                     .collect(),
                 usage: pod_set
-                    .requests
+                    .flavors
                     .iter()
-                    .filter(|(id, _)| pod_set.flavors.iter().any(|(assigned, _)| assigned == id))
-                    .map(|(id, amount)| (resource(*id), *amount))
+                    .map(|(id, _)| {
+                        let amount = pod_set.requests.iter().find(|(known, _)| known == id);
+                        // Who asks for nothing and goes where its group goes uses nothing there.
+                        (resource(*id), amount.map_or(0, |(_, amount)| *amount))
+                    })
                     .collect(),
-                is_placement_pending: false,
+                topology: pod_set.place.clone().map(Arc::new),
+                delayed: pod_set.delayed,
             })
             .collect()
     }
 
     fn preempt(&mut self, entry: &Entry, touched: &mut Touched, now: Time) {
         for target in &entry.targets {
-            if !self.workloads[target.workload].status.is_evicted() {
+            // One that found no place in this cycle goes for the preemptor as well.
+            let was_leaving = touched.was_evicted(target.workload);
+            if !was_leaving.unwrap_or_else(|| self.workloads[target.workload].status.is_evicted()) {
                 self.preempt_one(entry, *target, touched, now);
             }
         }
@@ -220,6 +246,18 @@ impl Engine {
             self.emit_status(sibling, Decision::Evicted(Reason::Borrowed(eviction.reason)));
         }
         self.emit_event(sibling, false, eviction.event_reason(), eviction.message.to_string());
+    }
+
+    /// No node was found for the pods of one that failed: the job has to begin anew.
+    fn evict_unplaced(&mut self, entry: &Entry, touched: &mut Touched, now: Time) {
+        let id = entry.workload;
+        self.touch(id, touched);
+        let message = text::no_replacement(&self.workloads[id].status.unhealthy_nodes);
+        let eviction = Eviction::new(text::NODE_FAILURES, message.into());
+        let stamp = self.stamp(id, now);
+        self.workloads[id].status.evict(&eviction, stamp);
+        self.emit_status(id, Decision::Evicted(Reason::Borrowed(eviction.reason)));
+        self.emit_event(id, false, eviction.event_reason(), eviction.message.to_string());
     }
 
     fn victim_node(&self, target: Target) -> Option<NodeId> {
@@ -287,6 +325,9 @@ impl Engine {
         };
         let trace = Trace { at: now, pod_sets: entry.assignment.into_traces(), victims, taken_by };
         let (id, reason, outcome) = (entry.workload, entry.reason, entry.outcome);
+        if let Some(attempt) = entry.returns {
+            return self.return_later(id, attempt, message, now);
+        }
         self.workloads[id].trace = Some(Arc::new(trace));
         self.requeue(id, entry.requeue, reason, entry.progress, now);
         match outcome {
@@ -295,6 +336,12 @@ impl Engine {
             Outcome::Blocked => self.explain_blocked(id, message, touched, now),
             _ => self.say_why(id, reason, message, touched, now),
         }
+    }
+
+    /// It keeps its quota, and comes again for places.
+    fn return_later(&mut self, id: WorkloadId, attempt: u32, message: String, now: Time) {
+        self.queue_second_pass(id, attempt, now);
+        self.emit_event(id, true, text::SECOND_PASS_FAILED, message);
     }
 
     /// Writes down why the workload waits, and says so.

@@ -1,6 +1,6 @@
 //! A workload on its way through one cycle.
 
-use crate::assign::Assignment;
+use crate::assign::{Assignment, Mode};
 use crate::id::{NodeId, QueueId, WorkloadId};
 use crate::preempt::Target;
 use crate::workload::Progress;
@@ -45,6 +45,8 @@ pub(super) enum Outcome {
     Preempting,
     /// It waits for this less favourable sibling to leave.
     Migrating(WorkloadId),
+    /// No node could replace the one that failed.
+    Evicted,
     /// It has quota.
     Admitted,
 }
@@ -66,6 +68,8 @@ pub(super) struct Entry {
     pub(super) queue: QueueId,
     pub(super) node: NodeId,
     pub(super) is_preemptor: bool,
+    /// How often it has come for places before, if that is what it comes for.
+    pub(super) returns: Option<u32>,
     pub(super) assignment: Assignment,
     pub(super) targets: Vec<Target>,
     /// The slice whose place it takes when it is admitted.
@@ -79,9 +83,18 @@ pub(super) struct Entry {
     pub(super) message: Option<&'static str>,
 }
 
+impl Entry {
+    /// Whether it can only wait, because nobody has to go for it.
+    pub(super) fn is_waiting(&self) -> bool {
+        self.assignment.mode == Mode::Preempt && self.targets.is_empty()
+    }
+}
+
 /// A workload that could not be nominated.
 #[derive(Debug)]
 pub(super) struct Refused {
+    /// How often it has come for places before, if that is what it came for.
+    pub(super) returns: Option<u32>,
     pub(super) workload: WorkloadId,
     pub(super) requeue: RequeueReason,
     pub(super) reason: &'static str,

@@ -7,20 +7,21 @@ use super::entry::{Entry, Outcome, Proposal, Refused, RequeueReason};
 use crate::assign::{Assignment, Mode, Oracle, Plan};
 use crate::engine::Engine;
 use crate::id::{FlavorId, QueueId, ResourceId, WorkloadId};
-use crate::preempt::Target;
+use crate::preempt::{Target, remove_claim};
 use crate::text;
 use crate::workload::{Progress, Total};
 
 impl Engine {
     pub(super) fn nominate(&mut self, head: Head, entries: &mut Vec<Entry>, refused: &mut Vec<Refused>) {
-        let Head { workload: id, queue, is_preemptor } = head;
-        if self.workloads[id].claim.as_ref().is_some_and(|claim| claim.queue == queue) {
+        let Head { workload: id, queue, is_preemptor, returns } = head;
+        if returns.is_none() && self.workloads[id].claim.as_ref().is_some_and(|claim| claim.queue == queue) {
             // It got quota in the meantime.
             self.vacate(id);
             return;
         }
         if self.has_failed_check(id) {
             refused.push(Refused {
+                returns,
                 workload: id,
                 requeue: RequeueReason::Generic,
                 reason: text::PENDING_EVALUATION,
@@ -28,9 +29,15 @@ impl Engine {
             });
             return;
         }
+        if !self.queues[queue].is_active {
+            let message = text::queue_inactive(&self.queues[queue].name);
+            let requeue = RequeueReason::Generic;
+            refused.push(Refused { returns, workload: id, requeue, reason: text::SUSPENDED, message });
+            return;
+        }
         if let Some((is_namespace, message)) = self.inadmissibility(id, queue) {
             let requeue = if is_namespace { RequeueReason::NamespaceMismatch } else { RequeueReason::Generic };
-            refused.push(Refused { workload: id, requeue, reason: text::MISCONFIGURED, message });
+            refused.push(Refused { returns, workload: id, requeue, reason: text::MISCONFIGURED, message });
             return;
         }
         let Proposal { mut assignment, targets, replaces } = self.find_assignment(id, queue, None);
@@ -39,6 +46,7 @@ impl Engine {
             queue,
             node: self.queues[queue].node,
             is_preemptor,
+            returns,
             progress: Some(std::mem::take(&mut assignment.progress)),
             assignment,
             targets,
@@ -74,23 +82,48 @@ impl Engine {
         };
         let replaces = replaced.as_ref().map(|replaced| replaced.workload);
         let totals = self.workloads[id].totals(self.settings.gates);
-        let full = self.assign(&plan, &totals);
+        let mut full = self.assign(&plan, &totals);
         if full.mode == Mode::Fit {
             return Proposal { assignment: full, targets: Vec::new(), replaces };
         }
         if full.mode == Mode::Preempt {
-            let targets = self.targets_for(&plan, &full, &totals);
+            let targets = self.targets_for(&plan, &mut full, &totals);
             if !targets.is_empty() {
+                self.keep_places_free(&plan, &mut full, &targets);
                 return Proposal { assignment: full, targets, replaces };
             }
         }
         if self.settings.gates.enabled(Gate::PartialAdmission)
             && self.workloads[id].can_start_with_fewer()
-            && let Some((assignment, targets)) = self.find_partial(&plan, &totals)
+            && let Some((mut assignment, targets)) = self.find_partial(&plan, &totals)
         {
+            if assignment.mode == Mode::Preempt {
+                self.keep_places_free(&plan, &mut assignment, &targets);
+            }
             return Proposal { assignment, targets, replaces };
         }
+        if full.mode == Mode::Preempt {
+            self.keep_places_free(&Plan { replaced: None, ..plan }, &mut full, &[]);
+        }
         Proposal { assignment: full, targets: Vec::new(), replaces: None }
+    }
+
+    /// Looks where the pods would go once the targets have left, so that nobody else is placed there in the meantime.
+    fn keep_places_free(&mut self, plan: &Plan<'_>, assignment: &mut Assignment, targets: &[Target]) {
+        let is_placed = self.settings.gates.enabled(Gate::TopologyAwareScheduling)
+            && (self.places_all(plan.rules)
+                || self.workloads[plan.workload].pod_sets.iter().any(|pod_set| pod_set.spec.topology.is_some()));
+        if !is_placed || self.is_on_failed_node(plan.workload) {
+            return;
+        }
+        let leaving = targets.iter().map(|target| target.workload).chain(plan.replaced.map(|old| old.workload));
+        let leaving: Vec<WorkloadId> = leaving.collect();
+        let mark = self.quotas.open_mark();
+        for id in &leaving {
+            remove_claim(&mut self.quotas, &self.workloads, &self.queues, *id);
+        }
+        self.place_ahead(plan, assignment, !leaving.is_empty());
+        self.quotas.close_mark(mark);
     }
 
     fn is_outdated(&self, progress: &Progress, node: crate::id::NodeId) -> bool {
@@ -134,11 +167,11 @@ impl Engine {
     }
 
     fn try_reduced(&mut self, plan: &Plan<'_>, totals: &[Total]) -> Option<(Assignment, Vec<Target>)> {
-        let assignment = self.assign(plan, totals);
+        let mut assignment = self.assign(plan, totals);
         match assignment.mode {
             Mode::Fit => Some((assignment, Vec::new())),
             Mode::Preempt => {
-                let targets = self.targets_for(plan, &assignment, totals);
+                let targets = self.targets_for(plan, &mut assignment, totals);
                 (!targets.is_empty()).then_some((assignment, targets))
             }
             Mode::NoFit | Mode::DeferredFit => None,

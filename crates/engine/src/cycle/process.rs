@@ -11,10 +11,11 @@ use super::entry::{Entry, Outcome, Proposal, RequeueReason};
 use crate::assign::Mode;
 use crate::change::PreemptionPolicy;
 use crate::engine::Engine;
-use crate::id::{Id as _, NodeId, PoolId, WorkloadId};
+use crate::id::{FlavorId, Id as _, NodeId, PoolId, WorkloadId};
 use crate::preempt::remove_claim;
 use crate::status::ConditionKind;
 use crate::text;
+use crate::topology::Occupied;
 
 /// What was decided so far in this cycle, as far as later entries have to know it.
 #[derive(Debug, Default)]
@@ -47,6 +48,15 @@ impl Leaving {
         let here = self.freed.range(from..).take_while(move |((tree, _, _), _)| *tree == root);
         here.map(|((_, node, pool), amount)| (*node, *pool, *amount))
     }
+}
+
+/// Whether an entry can have what it was assigned.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Fit {
+    Yes,
+    NoQuota,
+    /// There is quota, but others were placed where it would go.
+    NoPlace,
 }
 
 impl Engine {
@@ -87,9 +97,18 @@ impl Engine {
         let recomputes = self.settings.gates.enabled(Gate::RecomputeAssignmentUponPreemptionTargetsOverlap);
         let is_reassigned = recomputes && leaving.overlaps(entry);
         if is_reassigned {
-            self.reassign(entry, leaving);
+            self.reassign(entry, leaving.all());
+            if entry.assignment.mode == Mode::Fit {
+                entry.assignment.force_mode(Mode::DeferredFit);
+            }
         }
-        let is_fitting = self.fits(entry, leaving);
+        let mut fit = self.fits(entry, leaving);
+        let replaces_places = self.settings.gates.enabled(Gate::TASRecomputeAssignmentWithinSchedulingCycle);
+        if fit == Fit::NoPlace && !is_reassigned && replaces_places {
+            self.reassign(entry, BTreeSet::new());
+            fit = self.fits(entry, leaving);
+        }
+        let is_fitting = fit == Fit::Yes;
         if is_reassigned {
             let result = match entry.assignment.mode {
                 Mode::DeferredFit => Recomputation::DeferredFit,
@@ -97,6 +116,13 @@ impl Engine {
                 _ => Recomputation::Skipped,
             };
             self.last_cycle.count_recomputation(&self.queues[entry.queue].name, result);
+        }
+        if entry.assignment.mode != Mode::Fit
+            && self.settings.gates.enabled(Gate::TASFailedNodeReplacementFailFast)
+            && self.is_on_failed_node(entry.workload)
+        {
+            entry.outcome = Outcome::Evicted;
+            return;
         }
         match entry.assignment.mode {
             Mode::NoFit => {
@@ -134,7 +160,7 @@ impl Engine {
         if !is_fitting {
             return self.skip(entry, text::NO_LONGER_FITS);
         }
-        if entry.assignment.mode == Mode::Fit && self.must_wait_for_pods(leaving) {
+        if entry.assignment.mode == Mode::Fit && entry.returns.is_none() && self.must_wait_for_pods(leaving) {
             return self.block(entry);
         }
         self.let_go(entry, leaving);
@@ -202,10 +228,10 @@ impl Engine {
         }
     }
 
-    /// Looks again, as if the victims of earlier entries had left, at the flavors that were chosen before.
-    fn reassign(&mut self, entry: &mut Entry, leaving: &Leaving) {
+    /// Looks again, as if some had left, at the flavors that were chosen before.
+    fn reassign(&mut self, entry: &mut Entry, departed: BTreeSet<WorkloadId>) {
         let mark = self.quotas.open_mark();
-        self.departed = leaving.all();
+        self.departed = departed;
         for id in &self.departed {
             remove_claim(&mut self.quotas, &self.workloads, &self.queues, *id);
         }
@@ -218,9 +244,26 @@ impl Engine {
         entry.assignment = assignment;
         entry.targets = targets;
         entry.replaces = replaces;
-        if entry.assignment.mode == Mode::Fit {
-            entry.assignment.force_mode(Mode::DeferredFit);
+    }
+
+    /// What the entry would take of nodes beyond what it has there already, by flavor.
+    fn net_places(&mut self, entry: &Entry) -> Vec<(FlavorId, Vec<Occupied>)> {
+        let Self { quotas, workloads, .. } = self;
+        let workload = &workloads[entry.workload];
+        let mut taken = Vec::new();
+        for assigned in &entry.assignment.pod_sets {
+            let Some(place) = &assigned.place else { continue };
+            let pod_set = &workload.pod_sets[assigned.index];
+            let has_tree = |flavor: &FlavorId| quotas.sites.tree(*flavor).is_some();
+            let Some(flavor) = assigned.flavors.iter().map(|(_, choice)| choice.flavor).find(has_tree) else {
+                continue;
+            };
+            let held = workload.status.admission.iter().flat_map(|admission| &admission.pod_sets);
+            let held = held.filter(|held| held.name == pod_set.spec.name).find_map(|held| held.topology.as_deref());
+            let new = held.map_or_else(|| place.clone(), |held| place.beyond(held));
+            taken.push((flavor, quotas.sites.occupied(flavor, &new, &pod_set.room)));
         }
+        taken
     }
 
     /// What the entry would add to usage: nothing if it holds its quota already.
@@ -232,22 +275,55 @@ impl Engine {
         for (pool, amount) in self.net_usage(entry) {
             self.quotas.add_usage(entry.node, *pool, *amount);
         }
+        self.take_places(entry);
+    }
+
+    fn take_places(&mut self, entry: &Entry) {
+        for (_, places) in self.net_places(entry) {
+            places.iter().for_each(|place| self.quotas.sites.add(place));
+        }
     }
 
     /// Whether the entry fits when its own targets and all earlier victims have left.
     ///
     /// With slices it is asked twice. As in Kueue, what a replaced slice held counts as free, so that a replacement
     /// is not held up by quota that is kept for others; but what its successor took must not be given out again.
-    fn fits(&mut self, entry: &Entry, leaving: &Leaving) -> bool {
+    fn fits(&mut self, entry: &Entry, leaving: &Leaving) -> Fit {
         let mut replaced = leaving.replaced.clone();
         replaced.extend(entry.replaces);
         if !self.fits_without(entry, leaving, &replaced, &[]) {
-            return false;
+            return Fit::NoQuota;
         }
-        if entry.replaces.is_none() && leaving.replaced.is_empty() {
+        let has_slices = entry.replaces.is_some() || !leaving.replaced.is_empty();
+        if has_slices && !self.fits_without(entry, leaving, &BTreeSet::new(), &leaving.reserved) {
+            return Fit::NoQuota;
+        }
+        if self.has_places(entry, leaving, &replaced) { Fit::Yes } else { Fit::NoPlace }
+    }
+
+    /// Whether the places of the entry are free when its own targets and all earlier victims have left.
+    fn has_places(&mut self, entry: &Entry, leaving: &Leaving, replaced: &BTreeSet<WorkloadId>) -> bool {
+        let wanted = self.net_places(entry);
+        if wanted.is_empty() {
             return true;
         }
-        self.fits_without(entry, leaving, &BTreeSet::new(), &leaving.reserved)
+        let own = entry.targets.iter().map(|target| target.workload);
+        let gone: BTreeSet<WorkloadId> =
+            own.chain(leaving.victims.iter().copied()).chain(replaced.iter().copied()).collect();
+        let mark = self.quotas.open_mark();
+        for claim in gone.iter().filter_map(|id| self.workloads[*id].claim.as_ref()) {
+            claim.places().for_each(|place| self.quotas.sites.remove(place));
+        }
+        let sites = &self.quotas.sites;
+        let is_free = if entry.is_waiting() {
+            // Nothing is given out: as in Kueue, each pod set is looked at alone, and numbers of pods are not.
+            let pods = self.names.pods();
+            wanted.iter().all(|(flavor, places)| sites.has_room_apart(*flavor, places, pods))
+        } else {
+            sites.has_room(&wanted)
+        };
+        self.quotas.close_mark(mark);
+        is_free
     }
 
     fn fits_without(
@@ -317,5 +393,6 @@ impl Engine {
                 leaving.reserved.push((entry.node, *pool, reserved));
             }
         }
+        self.take_places(entry);
     }
 }

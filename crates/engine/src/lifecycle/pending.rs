@@ -108,6 +108,7 @@ impl Engine {
             for name in &wanted {
                 if !status.checks.iter().any(|check| check.name == *name) {
                     status.checks.push(CheckState {
+                        pod_set_updates: Vec::new(),
                         name: name.clone(),
                         progress: CheckProgress::Pending,
                         message: "".into(),
@@ -194,11 +195,16 @@ impl Engine {
                 )
             }
         };
-        if may_be_bypassed && let Some(reason) = self.reason_of_class(id) {
+        let reason_of_class = self.reason_of_class(id);
+        if let Some(current) = current.filter(|current| reason_of_class.is_some_and(|reason| current.reason == reason))
+        {
+            return Some((current.reason.clone(), current.message.clone()));
+        }
+        if may_be_bypassed && let Some(reason) = reason_of_class {
             return Some((reason.into(), text::BYPASSED.into()));
         }
         match current {
-            Some(current) if is_set_by_cycle(&current.reason) => {
+            Some(current) if is_set_by_cycle(&current.reason) || text::is_unplaceable(&current.message) => {
                 Some((current.reason.clone(), current.message.clone()))
             }
             None if !is_explicit => None,

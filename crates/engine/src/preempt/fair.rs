@@ -86,7 +86,15 @@ impl Engine {
         let node = queues[preemptor].node;
         let somebody = from.iter().find_map(|queue| queues[*queue].reserving.iter().next());
         let Some(somebody) = somebody else { return Vec::new() };
-        let demand = Demand { preemptor: somebody.id, queue: preemptor, node, requests: Few::new(), pools: Vec::new() };
+        let demand = Demand {
+            preemptor: somebody.id,
+            queue: preemptor,
+            node,
+            requests: Few::new(),
+            pools: Vec::new(),
+            wanted: Vec::new(),
+            manner: self.manner(somebody.id, false),
+        };
         let field = Field { queues, workloads, settings, names, demand: &demand, departed };
         let all = |queue: &QueueId| (queues[*queue].node, field.in_order(*queue, |_| Eligibility::Yes));
         let candidates: BTreeMap<NodeId, VecDeque<WorkloadId>> = from.iter().map(all).collect();

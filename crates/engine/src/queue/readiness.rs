@@ -30,7 +30,7 @@ pub(crate) struct Around<'a> {
     pub(crate) gates: Gates,
     pub(crate) names: &'a Names,
     pub(crate) flavors: &'a FxHashMap<FlavorId, FlavorNodes>,
-    pub(crate) topologies: &'a BTreeSet<Name>,
+    pub(crate) topologies: &'a BTreeMap<Name, Vec<Name>>,
     pub(crate) checks: &'a BTreeMap<Name, CheckSpec>,
 }
 
@@ -90,7 +90,7 @@ impl Queue {
     fn topology_obstacles(&self, around: Around<'_>, found: &mut Vec<Obstacle>) {
         for flavor in self.rules.flavors() {
             if let Some(topology) = around.flavors.get(&flavor).and_then(|nodes| nodes.topology.as_ref())
-                && !around.topologies.contains(topology)
+                && !around.topologies.contains_key(topology)
             {
                 let obstacle = Obstacle::MissingTopology {
                     topology: topology.clone(),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use kueue_core::gates::{Gate, Gates};
 use kueue_core::time::Time;
 
-use super::{Admission, Condition, ConditionKind, Reason, Status, Verdict};
+use super::{Admission, Condition, ConditionKind, PodSetAdmission, Reason, Status, Verdict};
 use crate::id::Name;
 use crate::text;
 
@@ -90,7 +90,7 @@ impl Status {
 
     fn is_placement_pending(&self) -> bool {
         let admission = self.admission.as_ref();
-        admission.is_some_and(|admission| admission.pod_sets.iter().any(|pod_set| pod_set.is_placement_pending))
+        admission.is_some_and(|admission| admission.pod_sets.iter().any(PodSetAdmission::is_placement_pending))
     }
 
     fn add_execution_time(&mut self, now: Time) {

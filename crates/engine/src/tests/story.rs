@@ -234,6 +234,8 @@ impl Stage {
             requests: vec![("cpu".into(), i64::from(number("cpu").unwrap()) * 1000)],
             group: options.get("group").map(|group| (*group).into()),
             placement: PodPlacement::default(),
+            topology: None,
+            room: None,
             fingerprint: 0,
         };
         let more = number("and").map(|count| PodSetSpec { name: "more".into(), count, ..pod_set.clone() });

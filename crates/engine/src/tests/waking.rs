@@ -172,6 +172,8 @@ impl World {
                 min_count: min_count.filter(|min| *min < count),
                 requests: requests.map(|(resource, amount)| (resource.into(), amount)).collect(),
                 placement: PodPlacement::default(),
+                topology: None,
+                room: None,
                 fingerprint: 0,
                 group: None,
             }],

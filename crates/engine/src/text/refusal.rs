@@ -6,6 +6,7 @@ use super::amount;
 use crate::explain::Shortage;
 use crate::id::{FlavorId, Name, PoolId, ResourceId};
 use crate::names::Names;
+use crate::topology::Failure;
 
 /// One reason against a flavor.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -28,6 +29,16 @@ pub(crate) enum Refusal {
     ExceedsCapacity { pool: PoolId, assumed: Amount, request: Amount, capacity: Amount },
     /// More than is free now.
     Insufficient { pool: PoolId, missing: Amount },
+    /// Pods are asked to be close together, and the flavor does not say where its nodes are.
+    NotPlaced(FlavorId),
+    /// The flavor is for pods that are placed.
+    OnlyPlaced(FlavorId),
+    /// The flavor's topology is not known.
+    NoTree(FlavorId),
+    /// The flavor's topology has no such level.
+    NoLevel(FlavorId),
+    /// There is no room where the pods may go together.
+    Unplaced(Failure),
     /// The flavor was given up because it lacks a resource of the same group.
     NotProvided { flavor: FlavorId, resource: ResourceId },
 }
@@ -82,6 +93,17 @@ impl Refusal {
                     amount(resource, *missing)
                 )
             }
+            Self::NotPlaced(flavor) => {
+                format!("Flavor {:?} does not support TopologyAwareScheduling", names.flavor(*flavor))
+            }
+            Self::OnlyPlaced(flavor) => {
+                format!("Flavor {:?} supports only TopologyAwareScheduling", names.flavor(*flavor))
+            }
+            Self::NoTree(flavor) => format!("Flavor {:?} information missing in TAS cache", names.flavor(*flavor)),
+            Self::NoLevel(flavor) => {
+                format!("Flavor {:?} does not contain the requested level", names.flavor(*flavor))
+            }
+            Self::Unplaced(failure) => failure.render(names),
             Self::NotProvided { flavor, resource } => {
                 format!("flavor {} does not provide resource {}", names.flavor(*flavor), names.resource(*resource))
             }

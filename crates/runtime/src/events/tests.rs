@@ -20,7 +20,7 @@ fn event(reason: &str, note: &str) -> Event {
 /// A client of an embedded server, as its administrator.
 fn client() -> Client {
     let clock = kueue_apiserver::clock::Clock::starting_at("2026-01-01T00:00:00Z".parse().unwrap());
-    let server = ApiServer::start(Settings { clock, seed: [1; 32], admin_token: None });
+    let server = ApiServer::start(Settings::new(clock, [1; 32]));
     let token: http::HeaderValue = format!("Bearer {}", server.admin_token()).parse().unwrap();
     let service = tower::service_fn(move |mut request: http::Request<kube::client::Body>| {
         request.headers_mut().insert("authorization", token.clone());

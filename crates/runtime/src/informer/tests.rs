@@ -68,7 +68,7 @@ struct Bed {
 impl Bed {
     fn new() -> Self {
         let clock = kueue_apiserver::clock::Clock::starting_at("2026-01-01T00:00:00Z".parse().unwrap());
-        let server = ApiServer::start(Settings { clock, seed: [1; 32], admin_token: None });
+        let server = ApiServer::start(Settings::new(clock, [1; 32]));
         let (lists, watches, faults) = (Arc::default(), Arc::default(), Arc::default());
         Self { server, lists, watches, faults, is_down: Arc::default() }
     }

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use kueue_api::kueue::v1beta2::{Admission, Workload, WorkloadStatus};
 use kueue_api::meta::Condition;
 use kueue_core::duration::Duration;
+use kueue_core::gates::Gates;
 use kueue_core::resource::Formatter;
 use kueue_core::time::Time;
 use kueue_engine::{RequeueOrder, Settings, Stage, Stamp, Status};
@@ -26,7 +27,7 @@ fn status_of(case: &Case, field: &str) -> Result<Status, Failure> {
 
 /// The status with what was decided, as it is written.
 fn written(status: &Status, mut object: WorkloadStatus) -> WorkloadStatus {
-    status_from_engine(status, &Formatter::default(), &mut object);
+    status_from_engine(status, &Formatter::default(), Gates::default(), &mut object);
     object
 }
 

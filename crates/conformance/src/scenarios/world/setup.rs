@@ -1,6 +1,8 @@
 //! Gates, configuration and the objects that a scenario starts with.
 
-use anyhow::{Context, Result, bail};
+use std::collections::BTreeMap;
+
+use anyhow::{Context, Result};
 use kueue_core::gates::{Gate, Gates};
 use kueue_core::time::Time;
 use kueue_engine::{FairSharing, FairStrategy, Settings, WakePolicy};
@@ -17,9 +19,6 @@ const START: &str = "2026-01-01T00:00:00Z";
 
 impl World {
     pub(in super::super) fn new(setup: &Value) -> Result<Self> {
-        if setup.get("topologies").is_some() {
-            bail!("topologies are not implemented yet");
-        }
         let config = &setup["config"];
         let now: Time = START.parse().context("the start")?;
         let mut world = Self {
@@ -28,6 +27,8 @@ impl World {
             has_fair_sharing: config.get("fairSharing").is_some(),
             cohorts: Vec::new(),
             local_queues: Vec::new(),
+            flavor_labels: placed_flavors(setup),
+            plain_pods: BTreeMap::new(),
         };
         world.load(setup)?;
         let mut shown = Shown::default();
@@ -43,11 +44,14 @@ impl World {
         }
         for (kind, key) in [
             ("LimitRange", "limitRanges"),
+            ("Topology", "topologies"),
             ("ResourceFlavor", "resourceFlavors"),
+            ("Node", "nodes"),
             ("AdmissionCheck", "admissionChecks"),
         ] {
             list(setup, key).try_for_each(|object| self.cluster.add_as(kind, object))?;
         }
+        list(setup, "pods").try_for_each(|pod| self.add_pod(pod))?;
         list(setup, "cohorts").try_for_each(|object| self.set_cohort(object))?;
         list(setup, "clusterQueues").try_for_each(|object| self.cluster.add_as("ClusterQueue", object))?;
         for object in list(setup, "localQueues") {
@@ -58,6 +62,14 @@ impl World {
         Ok(())
     }
 
+    pub(super) fn add_pod(&mut self, object: &Value) -> Result<()> {
+        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        let meta = &object["metadata"];
+        let key = format!("{}/{}", text(&meta["namespace"]), text(&meta["name"]));
+        self.plain_pods.insert(key, text(&object["spec"]["nodeName"]));
+        self.cluster.add_as("Pod", object)
+    }
+
     pub(super) fn set_cohort(&mut self, object: &Value) -> Result<()> {
         let name = object["metadata"]["name"].as_str().context("a cohort has a name")?;
         if !self.cohorts.iter().any(|known| known == name) {
@@ -65,6 +77,11 @@ impl World {
         }
         self.cluster.add_as("Cohort", object)
     }
+}
+
+fn placed_flavors(setup: &Value) -> Vec<Value> {
+    let placed = list(setup, "resourceFlavors").filter(|flavor| flavor["spec"].get("topologyName").is_some());
+    placed.map(|flavor| flavor["spec"]["nodeLabels"].clone()).collect()
 }
 
 fn list<'a>(setup: &'a Value, key: &str) -> impl Iterator<Item = &'a Value> {

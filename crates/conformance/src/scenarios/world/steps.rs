@@ -100,6 +100,32 @@ impl World {
                     self.apply(Change::CohortGone(name.as_str().into()));
                 }
             }
+            "addNodes" | "updateNodes" => {
+                for node in step["nodes"].as_array().into_iter().flatten() {
+                    self.cluster.add_as("Node", node)?;
+                    self.settle(shown);
+                }
+            }
+            "addPods" => {
+                for pod in step["pods"].as_array().into_iter().flatten() {
+                    self.add_pod(pod)?;
+                    self.settle(shown);
+                }
+            }
+            "removeNodes" => {
+                for name in names {
+                    self.apply(Change::NodeGone(name.as_str().into()));
+                    self.settle(shown);
+                }
+            }
+            "removePods" => {
+                for name in names {
+                    self.plain_pods.remove(name);
+                    let (namespace, name) = split(name);
+                    self.apply(Change::PlainPodGone { namespace, name });
+                    self.settle(shown);
+                }
+            }
             other => bail!("step {other} is not implemented yet"),
         }
         self.settle(shown);
@@ -153,7 +179,7 @@ impl World {
         let mut status = kueue_translate::status_to_engine(&object.status);
         status.back_off(cluster.now + backoff, true);
         status.evict(&eviction, stamp);
-        status_from_engine(&status, &cluster.formatter, &mut object.status);
+        status_from_engine(&status, &cluster.formatter, cluster.engine.settings().gates, &mut object.status);
         if status.admission.is_some() {
             let event = ["Normal".to_owned(), eviction.event_reason().to_string(), eviction.message.to_string()];
             shown.events.entry(key.to_owned()).or_default().push(event);

@@ -28,7 +28,9 @@ impl Stage {
             ("lose", ["flavor", name]) => self.apply(Change::FlavorGone((*name).into())),
             ("lose", ["check", name]) => self.apply(Change::CheckGone((*name).into())),
             ("lose", ["topology", name]) => self.apply(Change::TopologyGone((*name).into())),
-            ("topology", [name]) => self.apply(Change::Topology((*name).into())),
+            ("topology", [name]) => {
+                self.apply(Change::Topology(TopologySpec { name: (*name).into(), levels: Vec::new() }));
+            }
             ("place", [name, "in", topology]) => {
                 let nodes = FlavorNodes { topology: Some((*topology).into()), ..FlavorNodes::default() };
                 self.apply(Change::Flavor(FlavorSpec { name: (*name).into(), nodes }));

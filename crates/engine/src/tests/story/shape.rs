@@ -113,7 +113,13 @@ pub(super) fn dress_job(spec: &mut WorkloadSpec, options: &Options<'_>) {
     }
     if options.contains_key("tolerates") {
         let operator = TolerationOperator::Exists;
-        main.placement.tolerations.push(Toleration { key: "".into(), operator, value: "".into(), effect: None });
+        main.placement.tolerations.push(Toleration {
+            key: "".into(),
+            operator,
+            value: "".into(),
+            effect: None,
+            is_limited: false,
+        });
     }
     if let Some((cpu, count)) = options.get("second").and_then(|more| more.split_once('x')) {
         let mut second = main.clone();
@@ -194,7 +200,8 @@ impl Stage {
                 count: Some(1),
                 flavors: vec![("cpu".into(), words[2].into())],
                 usage: vec![("cpu".into(), cpu)],
-                is_placement_pending: false,
+                topology: None,
+                delayed: None,
             };
             job.status.admission = Some(Arc::new(Admission { queue: words[1].into(), pod_sets: vec![pod_set] }));
             for kind in [ConditionKind::QuotaReserved, ConditionKind::Admitted] {
