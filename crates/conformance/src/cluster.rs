@@ -12,7 +12,7 @@ use kueue_api::limit_range::Summary;
 use kueue_core::resource::Formatter;
 use kueue_core::time::Time;
 use kueue_engine::{Change, Effect, Engine, FairSharing, Key, Settings, WakePolicy};
-use kueue_translate::{MetricLabels, ResourceRules, Surroundings, status_from_engine};
+use kueue_translate::{MetricLabels, ResourceRules, Surroundings, Transformation, status_from_engine};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
@@ -53,6 +53,20 @@ impl Cluster {
             Settings { gates: case.gates()?, fair_sharing, wake: WakePolicy::Batched, ..Settings::default() };
         let now = case.base_time.parse().map_err(|_| Failure("the base time is not a time".to_owned()))?;
         Ok(Self::new(settings, ResourceRules::default(), now))
+    }
+
+    /// Lets resources count for others, as the configuration would.
+    pub(crate) fn set_transformations(&mut self, rules: &Value) -> Result<()> {
+        for rule in rules.as_array().into_iter().flatten() {
+            let input = rule["input"].as_str().context("a transformation has an input")?;
+            let transformation = Transformation {
+                replaces: rule["strategy"] == "Replace",
+                multiply_by: rule["multiplyBy"].as_str().map(str::to_owned),
+                outputs: rule.get("outputs").map(read).transpose()?.unwrap_or_default(),
+            };
+            self.rules.transformations.insert(input.to_owned(), transformation);
+        }
+        Ok(())
     }
 
     /// Tells the engine about objects of any kind, one or a list of them.

@@ -58,14 +58,18 @@ pub fn reason(package: &str, case: &Case) -> Option<&'static str> {
     if !DRIVES_THE_ENGINE.iter().any(|start| package.starts_with(start)) {
         return None;
     }
+    let parts = case.parts();
+    let needs = |rule: &&Rule| (rule.applies)(&parts);
+    if case.has("nodes") && (case.has("podSets") || case.has("workloads")) {
+        return RULES.iter().filter(|rule| rule.needs != TOPOLOGIES).find(needs).map(|rule| rule.needs);
+    }
     if is_about_topologies(&case.source) {
         return Some(TOPOLOGIES);
     }
-    let parts = case.parts();
     if only_asks_for_readiness(case) {
         return None;
     }
-    RULES.iter().find(|rule| (rule.applies)(&parts)).map(|rule| rule.needs)
+    RULES.iter().find(needs).map(|rule| rule.needs)
 }
 
 /// Kueue keeps the tests of how pods are placed in files of their own.

@@ -4,9 +4,11 @@
 //! live quota tree inside a mark, so a question needs the engine for itself for a moment; it leaves nothing behind.
 
 mod assignment;
+mod places;
 mod preemption;
 mod turns;
 
 pub use assignment::{AssignmentView, AttemptView, FlavorView, PodSetAssignmentView};
+pub use places::{PlaceAnswer, PlaceQuestion};
 pub use preemption::{FairStep, Priority, Victim, WantedFlavor, WantedPodSet};
 pub use turns::Turn;

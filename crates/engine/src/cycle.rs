@@ -36,6 +36,7 @@ struct Head {
 
 impl Engine {
     pub(crate) fn run_cycle(&mut self, now: Time) {
+        self.ready_second_passes(now);
         if self.waits_for_pods() && !self.second_pass.has_ready() {
             return;
         }

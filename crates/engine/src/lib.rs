@@ -41,8 +41,8 @@ mod view;
 mod workload;
 
 pub use ask::{
-    AssignmentView, AttemptView, FairStep, FlavorView, PodSetAssignmentView, Priority, Turn, Victim, WantedFlavor,
-    WantedPodSet,
+    AssignmentView, AttemptView, FairStep, FlavorView, PlaceAnswer, PlaceQuestion, PodSetAssignmentView, Priority,
+    Turn, Victim, WantedFlavor, WantedPodSet,
 };
 pub use assign::{Grade, Mode, Oracle, Outlook};
 pub use change::*;

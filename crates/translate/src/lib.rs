@@ -17,7 +17,7 @@ pub use node::{node, plain_pod};
 pub use placement::flavor;
 pub use queue::{admission_check, cluster_queue, cohort, local_queue, topology};
 pub use requests::{ResourceRules, Transformation, adjust, outside_limit_ranges, requests_above_limits};
-pub use status::{status_from_engine, status_to_engine};
+pub use status::{status_from_engine, status_to_engine, topology_to_engine};
 pub use usage::{Holders, cluster_queue_usage, local_queue_usage};
 pub use visibility::{pending_in_cluster_queue, pending_in_local_queue};
 pub use workload::{Surroundings, workload};

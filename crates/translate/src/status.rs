@@ -176,7 +176,7 @@ fn admission_to_engine(admission: &api::Admission) -> engine::Admission {
 }
 
 /// The domains one by one. What cannot be read is no assignment: the pods have no place then.
-fn topology_to_engine(compact: &api::TopologyAssignment) -> Option<TopologyAssignment> {
+pub fn topology_to_engine(compact: &api::TopologyAssignment) -> Option<TopologyAssignment> {
     let domains = topology_assignment::decode(compact).ok()?;
     Some(TopologyAssignment {
         levels: compact.levels.iter().map(|level| level.as_str().into()).collect(),

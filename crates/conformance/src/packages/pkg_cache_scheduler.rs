@@ -1,5 +1,6 @@
 //! The state that scheduling works on: quota, usage, readiness and the trees of cohorts.
 
+mod places;
 mod readiness;
 mod shares;
 mod state;
@@ -29,6 +30,7 @@ pub const RUNNERS: Runners = &[
     ("TestDeleteClusterQueue_Table", tree::follows_the_objects),
     ("TestDeleteCohortUpdatesAncestorSubtreeQuota", tree::subtree_after_deletion),
     ("TestDominantResourceShare", shares::of_all),
+    ("TestFindTopologyAssignments", places::of_flavor),
     ("TestGetCacheLQ", usage::local_queue),
     ("TestIsAddedCheckWorkload", state::is_added),
     ("TestIsBorrowingOn", shares::is_borrowing_on),

@@ -3,6 +3,7 @@
 pub(super) mod afs;
 mod context;
 mod cycles;
+mod places;
 
 use super::Runners;
 
@@ -14,6 +15,9 @@ pub const RUNNERS: Runners = &[
     ("TestScheduleForAFS", afs::schedule),
     ("TestScheduleConcurrentAdmission", cycles::cycle),
     ("TestScheduleForFairSharing", cycles::schedule),
+    ("TestScheduleForTAS", places::schedule),
+    ("TestScheduleForTASCohorts", places::schedule),
+    ("TestScheduleForTASPreemption", places::schedule),
     ("TestScheduleRecomputePreemptionTargets", cycles::schedule),
     ("TestSchedulerWhenWorkloadModifiedConcurrently", context::modified_concurrently),
     ("TestShouldApplyEntryPenalty", afs::charges),

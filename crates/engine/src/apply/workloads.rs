@@ -117,6 +117,7 @@ impl Engine {
             self.queue_up(id, true, now);
         } else {
             self.sync_claim(id);
+            self.queue_second_pass(id, 0, now);
         }
         self.recount_unadmitted(id);
         self.unsettled.insert(id);
@@ -221,6 +222,8 @@ impl Engine {
         self.leave_queue(id);
         self.leave_family(id);
         self.waive_penalty(id, self.workloads[id].local_queue);
+        self.second_pass.forget(key);
+        self.pods_on_nodes.remove(key);
         let workload = self.workloads.remove(id);
         if let Some(lq) = self.local_queues.get_mut(&workload.local_queue) {
             lq.workloads.remove(&id);
@@ -310,7 +313,7 @@ impl Engine {
     }
 
     /// The pod sets with ids for names. Nobody asks for less than nothing, whatever the object says.
-    fn pod_sets_of(&mut self, specs: Vec<PodSetSpec>) -> Arc<[PodSet]> {
+    pub(crate) fn pod_sets_of(&mut self, specs: Vec<PodSetSpec>) -> Arc<[PodSet]> {
         let names = &mut self.names;
         specs
             .into_iter()

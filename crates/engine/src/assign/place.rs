@@ -131,6 +131,11 @@ impl Engine {
             current: self.current_places(id),
             is_pinned: gates.enabled(Gate::SkipReassignmentForPodOwnedWorkloads) && workload.owner == Owner::Pod,
         });
+        Manner { repair, ..self.manner_of_search(is_empty) }
+    }
+
+    pub(crate) fn manner_of_search(&self, is_empty: bool) -> Manner {
+        let gates = self.settings.gates;
         Manner {
             is_empty,
             habits: Habits {
@@ -139,7 +144,7 @@ impl Engine {
                 is_balanced: gates.enabled(Gate::TASBalancedPlacement),
             },
             keeps_places: gates.enabled(Gate::ElasticJobsViaWorkloadSlicesWithTAS),
-            repair,
+            repair: None,
         }
     }
 

@@ -37,8 +37,7 @@ pub(super) fn cycle(case: &Case) -> Result<(), Failure> {
     cluster.engine.check_invariants();
     same_workloads(wanted_workloads(case), &cluster)?;
     same(case.raw("wantAssignments"), &assignments(&cluster), "assignments")?;
-    same(&sorted(case.raw("wantLeft")), &left(&cluster, |pending| pending.active), "left")?;
-    same(&sorted(case.raw("wantInadmissibleLeft")), &left(&cluster, |pending| pending.parked), "inadmissible")?;
+    same_left(case, &cluster)?;
     same_events(case, &effects, !case.has("eventCmpOpts"))?;
     same_counts(case, &cluster)
 }
@@ -52,7 +51,7 @@ pub(super) fn fair_sharing(case: &Case) -> Option<FairSharing> {
     (case.raw("enableFairSharing") == true).then(FairSharing::default)
 }
 
-fn wanted_workloads(case: &Case) -> &Value {
+pub(super) fn wanted_workloads(case: &Case) -> &Value {
     let names = ["wantWorkloadUseMergePatch", "wantWorkloads"];
     let computed = names.iter().find_map(|name| case.expected(name));
     let told = || names.iter().map(|name| case.raw(name)).find(|value| !value.is_null());
@@ -81,7 +80,7 @@ fn shown(workload: &Workload) -> Value {
     json!(workload)
 }
 
-fn same(expected: &Value, actual: &Value, what: &str) -> Result<(), Failure> {
+pub(super) fn same(expected: &Value, actual: &Value, what: &str) -> Result<(), Failure> {
     Rules::equate_empty().same(&json!({what: expected}), &json!({what: actual}))
 }
 
@@ -95,6 +94,11 @@ pub(super) fn assignments(cluster: &Cluster) -> Value {
         }
     }
     Value::Object(assignments)
+}
+
+pub(super) fn same_left(case: &Case, cluster: &Cluster) -> Result<(), Failure> {
+    same(&sorted(case.raw("wantLeft")), &left(cluster, |pending| pending.active), "left")?;
+    same(&sorted(case.raw("wantInadmissibleLeft")), &left(cluster, |pending| pending.parked), "inadmissible")
 }
 
 fn left(cluster: &Cluster, of: fn(kueue_engine::PendingView) -> Vec<Key>) -> Value {
@@ -122,7 +126,7 @@ pub(super) fn same_events(case: &Case, effects: &[Effect], with_messages: bool) 
     if wanted.as_array().is_none_or(Vec::is_empty) {
         return Ok(());
     }
-    let actual: Vec<Value> = effects
+    let mut actual: Vec<Value> = effects
         .iter()
         .filter_map(|effect| match effect {
             Effect::Event(event) => Some(json!({
@@ -134,6 +138,13 @@ pub(super) fn same_events(case: &Case, effects: &[Effect], with_messages: bool) 
             _ => None,
         })
         .collect();
+    let mut wanted = wanted.clone();
+    if case.has("eventCmpOpts") {
+        // Who was decided about first is not compared there.
+        let key = |event: &Value| format!("{}{}{}", event["Key"], event["Reason"], event["EventType"]);
+        actual.sort_by_key(key);
+        wanted.as_array_mut().into_iter().for_each(|wanted| wanted.sort_by_key(key));
+    }
     let rules = Rules::equate_empty().ignoring(if with_messages { &["$type"] } else { &["$type", "Message"] });
     rules.same(&json!({"events": wanted}), &json!({"events": actual}))
 }

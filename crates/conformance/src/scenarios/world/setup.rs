@@ -6,7 +6,7 @@ use anyhow::{Context, Result};
 use kueue_core::gates::{Gate, Gates};
 use kueue_core::time::Time;
 use kueue_engine::{FairSharing, FairStrategy, Settings, WakePolicy};
-use kueue_translate::{ResourceRules, Transformation};
+use kueue_translate::ResourceRules;
 use serde_json::{Value, json};
 
 use crate::cluster::{Cluster, read};
@@ -22,7 +22,7 @@ impl World {
         let config = &setup["config"];
         let now: Time = START.parse().context("the start")?;
         let mut world = Self {
-            cluster: Cluster::new(settings(setup)?, rules(&config["resources"])?, now),
+            cluster: cluster(setup, now)?,
             deleted: Vec::new(),
             has_fair_sharing: config.get("fairSharing").is_some(),
             cohorts: Vec::new(),
@@ -88,19 +88,13 @@ fn list<'a>(setup: &'a Value, key: &str) -> impl Iterator<Item = &'a Value> {
     setup[key].as_array().into_iter().flatten()
 }
 
-fn rules(resources: &Value) -> Result<ResourceRules> {
+fn cluster(setup: &Value, now: Time) -> Result<Cluster> {
+    let resources = &setup["config"]["resources"];
     let excluded_prefixes = texts(&resources["excludeResourcePrefixes"]);
-    let mut rules = ResourceRules { excluded_prefixes, ..ResourceRules::default() };
-    for rule in list(resources, "transformations") {
-        let input = rule["input"].as_str().context("a transformation has an input")?;
-        let transformation = Transformation {
-            replaces: rule["strategy"] == "Replace",
-            multiply_by: rule["multiplyBy"].as_str().map(str::to_owned),
-            outputs: rule.get("outputs").map(read).transpose()?.unwrap_or_default(),
-        };
-        rules.transformations.insert(input.to_owned(), transformation);
-    }
-    Ok(rules)
+    let rules = ResourceRules { excluded_prefixes, ..ResourceRules::default() };
+    let mut cluster = Cluster::new(settings(setup)?, rules, now);
+    cluster.set_transformations(&resources["transformations"])?;
+    Ok(cluster)
 }
 
 fn settings(setup: &Value) -> Result<Settings> {
