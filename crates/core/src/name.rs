@@ -75,7 +75,7 @@ pub(crate) fn subdomain_pattern(name: &str) -> Option<String> {
 }
 
 /// The API server names the pattern it used, with examples that match.
-pub(crate) fn pattern_message(rule: &str, pattern: &str, examples: &[&str]) -> String {
+pub fn pattern_message(rule: &str, pattern: &str, examples: &[&str]) -> String {
     let examples: Vec<String> = examples.iter().map(|example| format!("'{example}', ")).collect();
     let lead = if examples.is_empty() { "" } else { "e.g. " };
     format!("{rule} ({lead}{}regex used for validation is '{pattern}')", examples.join(" or "))

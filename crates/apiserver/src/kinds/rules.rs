@@ -10,12 +10,15 @@ use serde_json::Value;
 
 use crate::random::Random;
 
+mod check;
+mod claim;
 mod config_map;
 mod defaults;
 mod job;
 mod namespace;
 mod node;
 mod pod;
+mod pod_spec;
 mod pod_template;
 mod rbac;
 mod secret;
@@ -69,10 +72,16 @@ pub struct Rules {
     pub deprecation: Option<&'static str>,
     /// Told when a deletion does not say what becomes of dependents.
     pub orphan_warning: Option<&'static str>,
-    /// Every mistake of a new object.
+    /// Puts back what a write of the status may not change of it.
+    pub prepare_status: fn(&mut Value, &Value),
+    /// Every mistake of an object, new or changed.
     pub validate: fn(&Value) -> Errors,
+    /// Further mistakes of a new one.
+    pub validate_create: fn(&Value) -> Errors,
     /// Every mistake of a change.
     pub validate_update: fn(Update<'_>) -> Errors,
+    /// Every mistake of a change of the status.
+    pub validate_status: fn(Update<'_>) -> Errors,
     /// Metadata that a write of `/status` may change.
     pub status_metadata: &'static [&'static str],
 }
@@ -105,8 +114,11 @@ impl Rules {
         creates_with_status: false,
         deprecation: None,
         orphan_warning: None,
+        prepare_status: |_, _| {},
         validate: |_| Errors::new(),
+        validate_create: |_| Errors::new(),
         validate_update: |_| Errors::new(),
+        validate_status: |_| Errors::new(),
         status_metadata: &["annotations", "labels", "finalizers", "ownerReferences"],
     };
 
@@ -124,12 +136,6 @@ static LIMIT_RANGE: Rules = Rules { creates_on_update: true, default: defaults::
 static ENDPOINTS: Rules = Rules {
     creates_on_update: true,
     deprecation: Some("v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice"),
-    ..Rules::PLAIN
-};
-static PVC: Rules = Rules {
-    answers_deleted: true,
-    default: |object| defaults::fill(defaults::CLAIM, object),
-    prepare_create: defaults::claim,
     ..Rules::PLAIN
 };
 static PRIORITY_CLASS: Rules = Rules {
@@ -197,7 +203,7 @@ pub fn of(group: &str, plural: &str) -> &'static Rules {
         ("", "serviceaccounts" | "resourcequotas") => &ANSWERS_DELETED,
         ("resource.k8s.io", "resourceclaims" | "resourceclaimtemplates") => &CLAIM,
         ("", "podtemplates") | ("resource.k8s.io", "deviceclasses" | "resourceslices") => &ANSWERS_WITH_GENERATION,
-        ("", "persistentvolumeclaims") => &PVC,
+        ("", "persistentvolumeclaims") => &claim::RULES,
         ("", "endpoints") => &ENDPOINTS,
         ("", "limitranges") => &LIMIT_RANGE,
         ("batch", "jobs") => &job::RULES,

@@ -141,6 +141,7 @@ impl Server {
         let name = value["metadata"]["name"].as_str().unwrap_or_default().to_owned();
         let mut errors = meta::validate(&value, resource);
         errors.extend((resource.rules.validate)(&value));
+        errors.extend((resource.rules.validate_create)(&value));
         errors.extend(self.judge(resource, &value, None));
         if !errors.is_empty() {
             return Err(write.invalid(&name, &errors));
@@ -358,7 +359,10 @@ impl Server {
         let resource = write.resource;
         meta::carry_over(&mut value, old);
         match write.part {
-            Part::Status => value = with_status(resource, value, old),
+            Part::Status => {
+                value = with_status(resource, value, old);
+                (resource.rules.prepare_status)(&mut value, old);
+            }
             Part::Main => {
                 if resource.subresource("status").is_some() {
                     keep_status(&mut value, old);
@@ -385,9 +389,12 @@ impl Server {
         // A real server looks at metadata twice and tells its mistakes twice; the message shows each once.
         let mut errors = meta::validate_update(value, old);
         errors.extend_from_within(..);
-        if write.part != Part::Status {
+        let update = Update { new: value, old };
+        if write.part == Part::Status {
+            errors.extend((resource.rules.validate_status)(update));
+        } else {
             errors.extend((resource.rules.validate)(value));
-            errors.extend((resource.rules.validate_update)(Update { new: value, old }));
+            errors.extend((resource.rules.validate_update)(update));
         }
         errors.extend(self.judge(resource, value, Some(old)));
         errors

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{Moment, pod_template, set_default};
+use super::{pod_template, set_default};
 
 /// Where a default goes, and its JSON text. `[*]` is every element of a list; what is not there is not made.
 pub type Table = &'static [(&'static str, &'static str)];
@@ -65,18 +65,6 @@ fn fill_at(value: &mut Value, path: &[&str], default: &Value) {
             }
         },
     }
-}
-
-/// A claim is kept while a pod uses it, and waits for a volume.
-pub fn claim(object: &mut Value, _: Moment<'_>) {
-    if let Some(metadata) = crate::schema::object_at(object, &["metadata"]) {
-        let finalizers = metadata.entry("finalizers").or_insert_with(|| json!([]));
-        let wanted = json!("kubernetes.io/pvc-protection");
-        if let Some(list) = finalizers.as_array_mut().filter(|list| !list.contains(&wanted)) {
-            list.push(wanted);
-        }
-    }
-    object["status"] = json!({"phase": "Pending"});
 }
 
 pub fn cron_job(object: &mut Value) {

@@ -1,11 +1,18 @@
-//! Pods: gates, the few fields that may change, and what the server itself writes into the status.
+//! Pods: what the server sets at creation, and where the rules about changes are.
 
-use kueue_core::field::{Error, Errors, Path};
-use kueue_core::quantity::Quantity;
-use serde_json::{Map, Value, json};
+use kueue_core::field::Errors;
+use serde_json::{Value, json};
 
+use super::check::Field;
+use super::pod_spec::{Owner, check_annotations, check_spec};
 use super::pod_template::default_spec;
-use super::{Moment, Rules, UnknownSelector, Update, set_default};
+use super::{Moment, Rules, UnknownSelector, set_default};
+
+mod qos;
+mod status;
+mod update;
+
+pub use update::{validate_ephemeral, validate_resize};
 
 pub static RULES: Rules = Rules {
     has_generation: true,
@@ -23,7 +30,11 @@ pub static RULES: Rules = Rules {
     unknown_selector: UnknownSelector::Label,
     default,
     prepare_create,
-    validate_update,
+    validate,
+    validate_create,
+    validate_update: update::validate_update,
+    prepare_status: status::prepare,
+    validate_status: status::validate,
     status_metadata: &["annotations", "labels"],
     ..Rules::PLAIN
 };
@@ -44,7 +55,7 @@ fn default(object: &mut Value) {
 }
 
 fn prepare_create(object: &mut Value, moment: Moment<'_>) {
-    let mut status = json!({"phase": "Pending", "qosClass": qos_class(&object["spec"])});
+    let mut status = json!({"phase": "Pending", "qosClass": qos::class(&object["spec"])});
     let is_gated = object["spec"]["schedulingGates"].as_array().is_some_and(|gates| !gates.is_empty());
     if is_gated {
         status["conditions"] = json!([{
@@ -54,6 +65,7 @@ fn prepare_create(object: &mut Value, moment: Moment<'_>) {
         }]);
     }
     object["status"] = status;
+    merge_label_keys(object);
     let spec = &mut object["spec"];
     set_default(spec, "priority", 0);
     set_default(spec, "preemptionPolicy", "PreemptLowerPriority");
@@ -78,174 +90,89 @@ fn tolerate(spec: &mut Value) {
     }
 }
 
-/// How a pod is treated when memory runs out, from what its containers ask for.
-fn qos_class(spec: &Value) -> &'static str {
-    let lists = ["containers", "initContainers"];
-    let containers: Vec<&Value> = lists.iter().flat_map(|list| spec[list].as_array().into_iter().flatten()).collect();
-    let amounts = |container: &Value, of: &str| -> Map<String, Value> {
-        let counts = |(name, amount): &(&String, &Value)| {
-            let is_positive = amount.as_str().and_then(|text| text.parse::<Quantity>().ok());
-            ["cpu", "memory"].contains(&name.as_str()) && is_positive.is_some_and(|quantity| quantity.sign() > 0)
-        };
-        let found = container["resources"][of].as_object().into_iter().flatten().filter(counts);
-        found.map(|(name, amount)| (name.clone(), amount.clone())).collect()
-    };
-    let asks_nothing =
-        |container: &&Value| amounts(container, "requests").is_empty() && amounts(container, "limits").is_empty();
-    let is_guaranteed = |container: &&Value| {
-        let limits = amounts(container, "limits");
-        limits.len() == 2 && amounts(container, "requests") == limits
-    };
-    // What a pod asks for as a whole counts like a container.
-    let mut containers = containers;
-    if spec["resources"].is_object() {
-        containers = vec![spec];
+/// Keys whose values a term takes from the pod become expressions of its selector.
+fn merge_label_keys(object: &mut Value) {
+    let labels = object["metadata"]["labels"].clone();
+    let spec = &mut object["spec"];
+    for constraint in spec.pointer_mut("/topologySpreadConstraints").and_then(Value::as_array_mut).into_iter().flatten() {
+        merge_keys(constraint, &labels);
     }
-    if containers.iter().all(asks_nothing) {
-        "BestEffort"
-    } else if containers.iter().all(is_guaranteed) {
-        "Guaranteed"
-    } else {
-        "Burstable"
+    for sort in ["podAffinity", "podAntiAffinity"] {
+        let Some(affinity) = spec.pointer_mut(&format!("/affinity/{sort}")) else { continue };
+        let required = affinity.get_mut("requiredDuringSchedulingIgnoredDuringExecution");
+        required.and_then(Value::as_array_mut).into_iter().flatten().for_each(|term| merge_keys(term, &labels));
+        let preferred = affinity.get_mut("preferredDuringSchedulingIgnoredDuringExecution");
+        for weighted in preferred.and_then(Value::as_array_mut).into_iter().flatten() {
+            merge_keys(&mut weighted["podAffinityTerm"], &labels);
+        }
     }
 }
 
-/// What of a pod's spec may change at all; gates only lose members.
-fn validate_update(update: Update<'_>) -> Errors {
-    let mut errors = Errors::new();
-    let at = Path::new("spec");
-    let names = |object: &Value| -> Vec<String> {
-        let gates = object["spec"]["schedulingGates"].as_array().map(Vec::as_slice).unwrap_or_default();
-        gates.iter().filter_map(|gate| gate["name"].as_str()).map(str::to_owned).collect()
-    };
-    let (old_gates, new_gates) = (names(update.old), names(update.new));
-    if let Some(index) = new_gates.iter().position(|gate| !old_gates.contains(gate)) {
-        let why = format!("only deletion is allowed, but found new scheduling gate '{}'", new_gates[index]);
-        errors.push(Error::forbidden(&at.child("schedulingGates").index(index).child("name"), why));
-        return errors;
+fn merge_keys(term: &mut Value, labels: &Value) {
+    if term.get("labelSelector").is_none_or(Value::is_null) {
+        return;
     }
-    let is_gated = !old_gates.is_empty();
-    if is_gated {
-        errors.extend(validate_gated(update));
-        if !errors.is_empty() {
-            return errors;
+    for (field, operator) in [("matchLabelKeys", "In"), ("mismatchLabelKeys", "NotIn")] {
+        for key in term.get(field).and_then(Value::as_array).cloned().unwrap_or_default() {
+            let Some(value) = key.as_str().and_then(|key| labels.get(key)) else { continue };
+            let expression = json!({"key": key, "operator": operator, "values": [value]});
+            let selector = crate::schema::object_at(term, &["labelSelector"]);
+            let list = selector.and_then(|selector| {
+                selector.entry("matchExpressions").or_insert_with(|| json!([])).as_array_mut()
+            });
+            if let Some(list) = list {
+                list.push(expression);
+            }
         }
     }
-    let (old, new) = (frozen(update.old, update.old, is_gated), frozen(update.new, update.old, is_gated));
-    if old != new {
-        let why = "pod updates may not change fields other than `spec.containers[*].image`,\
-                   `spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to \
-                   existing tolerations),`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was \
-                   previously negative)";
-        errors.push(Error::forbidden(&at, why));
-    }
+}
+
+/// What must hold at any time.
+fn validate(object: &Value) -> Errors {
+    let mut errors = Errors::new();
+    let root = Field::root(object);
+    let spec = root.child("spec");
+    check_annotations(&root.child("metadata.annotations"), &spec, &mut errors);
+    check_spec(&spec, Owner::Pod(&object["metadata"]), &mut errors);
     errors
 }
 
-/// The spec without what may differ.
-fn frozen(object: &Value, old: &Value, is_gated: bool) -> Value {
-    let mut spec = object["spec"].clone();
-    for list in ["containers", "initContainers"] {
-        for container in spec[list].as_array_mut().into_iter().flatten() {
-            container["image"] = Value::Null;
-        }
-    }
-    let mut free = vec!["activeDeadlineSeconds", "schedulingGates"];
-    let keeps = |list: &str| {
-        let kept = old["spec"][list].as_array().map(Vec::as_slice).unwrap_or_default();
-        let present = object["spec"][list].as_array().map(Vec::as_slice).unwrap_or_default();
-        kept.iter().all(|item| present.contains(item))
-    };
-    if keeps("tolerations") {
-        free.push("tolerations");
-    }
-    if is_gated && gains_keys(&old["spec"]["nodeSelector"], &object["spec"]["nodeSelector"]) {
-        free.push("nodeSelector");
-    }
-    if is_gated && narrows(&old["spec"]["affinity"], &object["spec"]["affinity"]) {
-        free.push("affinity");
-    }
-    if old["spec"]["terminationGracePeriodSeconds"].as_i64().is_some_and(|grace| grace < 0) {
-        free.push("terminationGracePeriodSeconds");
-    }
-    for name in free {
-        spec[name] = Value::Null;
-    }
-    spec
-}
-
-/// A gated pod may be told more about where it runs, and nothing may be taken back.
-fn validate_gated(update: Update<'_>) -> Errors {
+/// What must hold only at first.
+fn validate_create(object: &Value) -> Errors {
     let mut errors = Errors::new();
-    let (old, new) = (&update.old["spec"], &update.new["spec"]);
-    if !gains_keys(&old["nodeSelector"], &new["nodeSelector"]) {
-        let why = "only additions to spec.nodeSelector are allowed (no mutations or deletions)";
-        errors.push(Error::invalid(&Path::new("spec").child("nodeSelector"), new["nodeSelector"].clone(), why));
+    let spec = Field::root(object).child("spec");
+    if !spec.child("ephemeralContainers").is_empty() {
+        errors.push(spec.child("ephemeralContainers").forbidden("cannot be set on create"));
+    }
+    if !spec.child("nodeName").is_empty() && !spec.child("schedulingGates").is_empty() {
+        let why = "cannot be set until all schedulingGates have been cleared";
+        errors.push(spec.child("nodeName").forbidden(why));
     }
     errors
-}
-
-fn gains_keys(old: &Value, new: &Value) -> bool {
-    old.as_object().into_iter().flatten().all(|(key, value)| new.get(key) == Some(value))
-}
-
-/// Whether a node affinity admits no node that the old one did not.
-fn narrows(old: &Value, new: &Value) -> bool {
-    let required = |affinity: &Value| {
-        affinity["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]["nodeSelectorTerms"].clone()
-    };
-    let (Value::Array(old), Value::Array(new)) = (required(old), required(new)) else {
-        return required(old).is_null();
-    };
-    let holds = |(old, new): (&Value, &Value)| {
-        ["matchExpressions", "matchFields"].iter().all(|list| {
-            let present = new[*list].as_array().map(Vec::as_slice).unwrap_or_default();
-            old[*list].as_array().into_iter().flatten().all(|item| present.contains(item))
-        })
-    };
-    old.len() == new.len() && old.iter().zip(&new).all(holds)
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::check::lines;
     use super::*;
 
-    fn pod(spec: Value) -> Value {
-        let mut pod = json!({"metadata": {"name": "p"}});
-        pod["spec"] = spec;
-        pod
-    }
-
-    fn say(old: Value, new: Value) -> Vec<String> {
-        let (old, new) = (pod(old), pod(new));
-        validate_update(Update { new: &new, old: &old }).iter().map(ToString::to_string).collect()
-    }
-
     #[test]
-    fn gates_only_go_away() {
-        let [none, one] = [json!({}), json!({"schedulingGates": [{"name": "a"}]})];
-        assert!(say(one.clone(), none.clone()).is_empty());
+    fn a_gated_pod_has_no_node() {
+        let pod = json!({"spec": {"nodeName": "n", "schedulingGates": [{"name": "a"}]}});
         assert_eq!(
-            say(none, one),
-            ["spec.schedulingGates[0].name: Forbidden: only deletion is allowed, but found new scheduling gate 'a'"]
+            lines(&validate_create(&pod)),
+            ["spec.nodeName: Forbidden: cannot be set until all schedulingGates have been cleared"]
         );
     }
 
     #[test]
-    fn a_gated_pod_may_gain_a_node_selector() {
-        let gates = json!([{"name": "a"}]);
-        let with = |selector: Value| json!({"schedulingGates": gates, "nodeSelector": selector});
-        assert!(say(with(json!({"a": "1"})), with(json!({"a": "1", "b": "2"}))).is_empty());
-        assert_eq!(say(with(json!({"a": "1"})), with(json!({"b": "2"}))).len(), 1);
-        assert_eq!(say(json!({}), json!({"nodeSelector": {"a": "1"}})).len(), 1);
-    }
-
-    #[test]
-    fn quality_of_service_follows_from_requests_and_limits() {
-        let spec = |resources: Value| json!({"containers": [{"resources": resources}]});
-        assert_eq!(qos_class(&spec(json!({}))), "BestEffort");
-        assert_eq!(qos_class(&spec(json!({"requests": {"cpu": "1"}}))), "Burstable");
-        let both = json!({"cpu": "1", "memory": "1Gi"});
-        assert_eq!(qos_class(&spec(json!({"requests": both, "limits": both}))), "Guaranteed");
+    fn label_keys_take_their_values_from_the_pod() {
+        let mut pod = json!({"metadata": {"labels": {"app": "x"}}, "spec": {"topologySpreadConstraints": [
+            {"matchLabelKeys": ["app", "none"], "labelSelector": {"matchLabels": {"a": "b"}}}]}});
+        merge_label_keys(&mut pod);
+        assert_eq!(
+            pod["spec"]["topologySpreadConstraints"][0]["labelSelector"]["matchExpressions"],
+            json!([{"key": "app", "operator": "In", "values": ["x"]}])
+        );
     }
 }
