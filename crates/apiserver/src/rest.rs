@@ -7,6 +7,7 @@ pub mod body;
 pub mod decode;
 pub mod delete;
 pub mod discovery;
+pub mod eviction;
 pub mod list;
 pub mod openapi;
 pub mod pages;

@@ -139,6 +139,17 @@ impl Status {
         Self::new(410, "Expired", message)
     }
 
+    /// Not now; perhaps after so many seconds, when that is known.
+    pub fn too_many_requests(message: &str, causes: Value, retry_seconds: u32) -> Self {
+        let mut details = json!({"causes": causes});
+        let mut status = Self::new(429, "TooManyRequests", message);
+        if retry_seconds > 0 {
+            details["retryAfterSeconds"] = retry_seconds.into();
+            status.0.retry_after = Some(retry_seconds);
+        }
+        status.with_details(details)
+    }
+
     /// A version that has not been reached, after waiting for it.
     pub fn too_large_version(asked: u64, current: u64) -> Self {
         let message = format!("Timeout: Too large resource version: {asked}, current: {current}");

@@ -21,6 +21,8 @@ pub struct Object {
     pub value: Value,
     /// When it was written; also in its metadata.
     pub revision: u64,
+    /// Whether it has not been written since it was created.
+    pub is_new: bool,
     encoded: OnceLock<Bytes>,
 }
 
@@ -99,7 +101,7 @@ pub struct Snapshot {
 
 impl Object {
     fn new(value: Value, revision: u64) -> Self {
-        Self { value, revision, encoded: OnceLock::new() }
+        Self { value, revision, is_new: false, encoded: OnceLock::new() }
     }
 
     /// An object that is shown and not stored.
@@ -294,7 +296,8 @@ impl State {
 
     fn write(&mut self, history_max: usize, collection: &str, key: Key, value: Value) -> Arc<Object> {
         let revision = self.next_revision();
-        let object = Arc::new(Object::new(stamped(value, revision), revision));
+        let is_new = !self.collection(collection).objects.contains_key(&key);
+        let object = Arc::new(Object { is_new, ..Object::new(stamped(value, revision), revision) });
         let old = self.collection(collection).objects.insert(key.clone(), Arc::clone(&object));
         self.tell(history_max, collection, Change { revision, key, old, new: Some(Arc::clone(&object)) });
         object

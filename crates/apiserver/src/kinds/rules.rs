@@ -13,6 +13,7 @@ use crate::random::Random;
 mod check;
 mod claim;
 mod config_map;
+mod cron_job;
 mod defaults;
 mod job;
 mod namespace;
@@ -20,6 +21,7 @@ mod node;
 mod pod;
 mod pod_spec;
 mod pod_template;
+mod pod_warnings;
 mod rbac;
 mod secret;
 mod service;
@@ -82,8 +84,24 @@ pub struct Rules {
     pub validate_update: fn(Update<'_>) -> Errors,
     /// Every mistake of a change of the status.
     pub validate_status: fn(Update<'_>) -> Errors,
+    /// What is told about an object that is accepted, new or changed.
+    pub warn: fn(&Value, Option<&Value>) -> Vec<String>,
+    /// Whether the first write of a new object counts even when nothing changes.
+    pub is_rewritten_once: fn(&Value) -> bool,
     /// Metadata that a write of `/status` may change.
     pub status_metadata: &'static [&'static str],
+    /// Further parts that are written like the object, with a path of their own.
+    pub parts: &'static [PartRules],
+}
+
+/// A part of an object that has a path of its own.
+#[derive(Debug)]
+pub struct PartRules {
+    pub name: &'static str,
+    /// Takes over the part from what a client wants.
+    pub prepare: fn(&mut Value, &Value),
+    /// Every mistake of the change.
+    pub validate: fn(Update<'_>) -> Errors,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -119,7 +137,10 @@ impl Rules {
         validate_create: |_| Errors::new(),
         validate_update: |_| Errors::new(),
         validate_status: |_| Errors::new(),
+        warn: |_, _| Vec::new(),
+        is_rewritten_once: |_| false,
         status_metadata: &["annotations", "labels", "finalizers", "ownerReferences"],
+        parts: &[],
     };
 
     const WITH_GENERATION: Self = Self { has_generation: true, ..Self::PLAIN };
@@ -151,7 +172,6 @@ static MUTATING_WEBHOOKS: Rules = Rules {
     },
     ..Rules::STRICT
 };
-static CRON_JOB: Rules = Rules { default: defaults::cron_job, ..Rules::WITH_GENERATION };
 static NETWORK_POLICY: Rules = Rules { default: defaults::network_policy, ..Rules::WITH_GENERATION };
 static WEBHOOKS: Rules = Rules { default: |object| defaults::fill(defaults::WEBHOOKS, object), ..Rules::STRICT };
 static POLICY: Rules = Rules { default: |object| defaults::fill(defaults::POLICY, object), ..Rules::STRICT };
@@ -202,7 +222,8 @@ pub fn of(group: &str, plural: &str) -> &'static Rules {
         ("", "events") | ("events.k8s.io", "events") => &EVENT,
         ("", "serviceaccounts" | "resourcequotas") => &ANSWERS_DELETED,
         ("resource.k8s.io", "resourceclaims" | "resourceclaimtemplates") => &CLAIM,
-        ("", "podtemplates") | ("resource.k8s.io", "deviceclasses" | "resourceslices") => &ANSWERS_WITH_GENERATION,
+        ("", "podtemplates") => &workloads::POD_TEMPLATE,
+        ("resource.k8s.io", "deviceclasses" | "resourceslices") => &ANSWERS_WITH_GENERATION,
         ("", "persistentvolumeclaims") => &claim::RULES,
         ("", "endpoints") => &ENDPOINTS,
         ("", "limitranges") => &LIMIT_RANGE,
@@ -211,6 +232,7 @@ pub fn of(group: &str, plural: &str) -> &'static Rules {
         ("apps", "replicasets") => &workloads::REPLICA_SET,
         ("apps", "statefulsets") => &workloads::STATEFUL_SET,
         ("apps", "daemonsets") => &workloads::DAEMON_SET,
+        ("apps", "controllerrevisions") => &workloads::CONTROLLER_REVISION,
         ("coordination.k8s.io", "leases") => &LEASE,
         ("node.k8s.io", "runtimeclasses") => &STRICT_PLAIN,
         ("apiregistration.k8s.io", _) => &API_SERVICE,
@@ -224,7 +246,7 @@ pub fn of(group: &str, plural: &str) -> &'static Rules {
         ("rbac.authorization.k8s.io", "rolebindings") => &rbac::BINDING,
         ("rbac.authorization.k8s.io", "clusterrolebindings") => &rbac::CLUSTER_BINDING,
         ("scheduling.k8s.io", "priorityclasses") => &PRIORITY_CLASS,
-        ("batch", "cronjobs") => &CRON_JOB,
+        ("batch", "cronjobs") => &cron_job::RULES,
         ("networking.k8s.io", "networkpolicies") => &NETWORK_POLICY,
         ("discovery.k8s.io", "endpointslices") => &ENDPOINT_SLICE,
         ("networking.k8s.io", "ingresses") | ("flowcontrol.apiserver.k8s.io", _) => &WITH_GENERATION,

@@ -34,7 +34,7 @@ pub struct DeleteOptions {
 
 /// What a deletion did.
 #[derive(Debug)]
-enum Outcome {
+pub enum Outcome {
     /// It is gone; this is what it was last.
     Removed(Arc<Object>),
     /// It stays for now.
@@ -51,21 +51,37 @@ impl DeleteOptions {
             is_dry_run: query.dry_run("DeleteOptions")?,
             ..Self::default()
         };
-        if call.body.is_empty() {
-            found.validate()?;
-            return Ok(found);
-        }
-        let value = server.decode_options(call, "DeleteOptions")?;
-        let text = |value: &Value| value.as_str().map(str::to_owned);
-        found.grace_seconds = value["gracePeriodSeconds"].as_i64().or(found.grace_seconds);
-        found.uid = text(&value["preconditions"]["uid"]);
-        found.resource_version = text(&value["preconditions"]["resourceVersion"]);
-        found.orphans = value["orphanDependents"].as_bool().or(found.orphans);
-        found.propagation = text(&value["propagationPolicy"]).or(found.propagation);
-        let dry: Vec<&str> = value["dryRun"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
-        found.is_dry_run |= dry_run(&dry, "DeleteOptions")?;
-        found.validate()?;
+        let has_body = !call.body.is_empty();
+        let value = if has_body { server.decode_options(call, "DeleteOptions")? } else { Value::Null };
+        found.read_body(&value)?;
         Ok(found)
+    }
+
+    /// Takes over what an object says; the rest stays.
+    pub fn read_body(&mut self, value: &Value) -> Result<()> {
+        let text = |value: &Value| value.as_str().map(str::to_owned);
+        self.grace_seconds = value["gracePeriodSeconds"].as_i64().or(self.grace_seconds);
+        self.uid = text(&value["preconditions"]["uid"]);
+        self.resource_version = text(&value["preconditions"]["resourceVersion"]);
+        self.orphans = value["orphanDependents"].as_bool().or(self.orphans);
+        self.propagation = text(&value["propagationPolicy"]).or(self.propagation.take());
+        let dry: Vec<&str> = value["dryRun"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+        self.is_dry_run |= dry_run(&dry, "DeleteOptions")?;
+        self.validate()
+    }
+
+    /// Demands the object's present version, unless another one is already demanded.
+    pub fn require_version(&mut self, object: &Value) {
+        let version = object["metadata"]["resourceVersion"].as_str().map(str::to_owned);
+        self.resource_version = self.resource_version.take().or(version);
+    }
+
+    /// Lets a demand for a version follow a write of our own.
+    pub fn renew(&mut self, before: &Object, after: &Object) {
+        let version = |object: &Object| object.value["metadata"]["resourceVersion"].as_str().map(str::to_owned);
+        if self.resource_version == version(before) {
+            self.resource_version = version(after);
+        }
     }
 
     fn validate(&self) -> Result<()> {
@@ -124,7 +140,7 @@ impl DeleteOptions {
         }
     }
 
-    fn check(&self, resource: &Resource, object: &Object) -> Result<()> {
+    pub fn check(&self, resource: &Resource, object: &Object) -> Result<()> {
         let metadata = object.metadata();
         let text = |name: &str| metadata.get(name).and_then(Value::as_str).unwrap_or_default();
         let about = About { group: &resource.group, kind: &resource.kind, name: text("name") };
@@ -208,7 +224,7 @@ impl Server {
         Err(Status::forbidden(about, "this namespace may not be deleted"))
     }
 
-    async fn delete_one(
+    pub async fn delete_one(
         &self,
         call: &Call,
         resource: &Resource,

@@ -2,8 +2,10 @@
 
 use std::sync::Arc;
 
+use kueue_core::field::{Error, Errors, Path, aggregate};
 use serde_json::{Value, json};
 
+use super::eviction::set_condition;
 use super::list::typed;
 use super::reply::Reply;
 use super::service::{Call, Server};
@@ -18,13 +20,14 @@ use crate::status::{About, Result, Status};
 impl Server {
     pub async fn subresource(&self, call: &Call, resource: &Arc<Resource>, verb: &str) -> Result<Reply> {
         match (call.path.subresource.as_str(), verb) {
-            ("status", "get") => self.get(call, resource).await,
-            ("status", "update") => self.update(call, resource).await,
-            ("status", "patch") => self.patch(call, resource).await,
+            (name, "get") if Part::of(resource, name).is_some() => self.get(call, resource).await,
+            (name, "update") if Part::of(resource, name).is_some() => self.update(call, resource).await,
+            (name, "patch") if Part::of(resource, name).is_some() => self.patch(call, resource).await,
             ("scale", verb) => self.scale(call, resource, verb).await,
             ("finalize", _) => self.finalize(call, resource).await,
             ("token", _) => self.token(call, resource).await,
             ("binding", _) => self.bind(call, resource).await,
+            ("eviction", _) => self.evict(call, resource).await,
             _ => match self.store.get(&resource.storage, &call.key()) {
                 Some(_) => Err(Status::unknown_resource()),
                 None => Err(call.not_found(resource)),
@@ -58,8 +61,8 @@ impl Server {
         }
         let replicas = wanted["spec"]["replicas"].as_i64().unwrap_or_default();
         if replicas < 0 {
-            let at = kueue_core::field::Path::new("spec").child("replicas");
-            let error = kueue_core::field::Error::invalid(&at, replicas, "must be greater than or equal to 0");
+            let at = Path::new("spec").child("replicas");
+            let error = Error::invalid(&at, replicas, "must be greater than or equal to 0");
             let about = About { group: "autoscaling", kind: "Scale", name: &call.path.name };
             return Err(Status::invalid(about, &[error]));
         }
@@ -114,12 +117,18 @@ impl Server {
         let write = Write { call, resource, part: Part::Whole, is_dry_run: call.query.dry_run("CreateOptions")? };
         crate::meta::settle_namespace(&mut binding, &call.path.namespace)?;
         self.admit(call, resource, write.is_dry_run, &mut binding).await?;
+        check_binding(call, &binding)?;
         let node = text_at(&binding, &["target", "name"]).to_owned();
         let now = self.clock.time().to_string();
+        let about = About { group: "", kind: "pods/binding", name: &call.path.name };
         self.replace(&write, 5, |read| {
             let mut value = read.value.clone();
-            let refuse = |why: String| Err(Status::conflict(call.about(resource), &why));
+            let refuse = |why: String| Err(Status::conflict(about, &why));
             let bound = text_at(&value, &["spec", "nodeName"]);
+            check_binding_precondition(&binding, &value, about)?;
+            if super::write::is_deleted(&value) {
+                return refuse(format!("pod {} is being deleted, cannot be assigned to a host", call.path.name));
+            }
             if !bound.is_empty() {
                 return refuse(format!("pod {} is already assigned to node \"{bound}\"", call.path.name));
             }
@@ -127,15 +136,16 @@ impl Server {
                 return refuse(format!("pod {} has non-empty .spec.schedulingGates", call.path.name));
             }
             value["spec"]["nodeName"] = node.clone().into();
-            let condition = json!({"type": "PodScheduled", "status": "True", "lastTransitionTime": now});
-            let conditions = crate::schema::object_at(&mut value, &["status"]);
-            if let Some(status) = conditions {
-                let list = status.entry("conditions").or_insert_with(|| json!([]));
-                if let Some(list) = list.as_array_mut() {
-                    list.retain(|known| known["type"] != "PodScheduled");
-                    list.push(condition);
+            if let Some(status) = value["status"].as_object_mut() {
+                status.remove("nominatedNodeName");
+            }
+            for field in ["annotations", "labels"] {
+                for (key, text) in binding["metadata"][field].as_object().into_iter().flatten() {
+                    value["metadata"][field][key] = text.clone();
                 }
             }
+            let condition = json!({"type": "PodScheduled", "status": "True", "lastTransitionTime": now});
+            set_condition(&mut value, condition);
             Ok(Next { value, has_managed: true })
         })
         .await?;
@@ -143,6 +153,37 @@ impl Server {
             "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201,
         })))
     }
+}
+
+/// A binding names its pod and a node.
+fn check_binding(call: &Call, binding: &Value) -> Result<()> {
+    if text_at(binding, &["metadata", "name"]) != call.path.name {
+        return Err(Status::bad_request("name in URL does not match name in Binding object"));
+    }
+    let target = Path::new("target");
+    let mut errors = Errors::new();
+    let kind = text_at(binding, &["target", "kind"]);
+    if !["", "Node"].contains(&kind) {
+        errors.push(Error::not_supported(&target.child("kind"), kind, &["Node", "<empty>"]));
+    }
+    if text_at(binding, &["target", "name"]).is_empty() {
+        errors.push(Error::required(&target.child("name"), ""));
+    }
+    // These mistakes are told without a frame around them.
+    if errors.is_empty() { Ok(()) } else { Err(Status::internal(aggregate(&errors))) }
+}
+
+/// A binding may say which pod it means, and which version of it.
+fn check_binding_precondition(binding: &Value, pod: &Value, about: About<'_>) -> Result<()> {
+    for (field, shown) in [("uid", "UID"), ("resourceVersion", "ResourceVersion")] {
+        let (wanted, found) = (text_at(binding, &["metadata", field]), text_at(pod, &["metadata", field]));
+        if !wanted.is_empty() && wanted != found {
+            let why =
+                format!("Precondition failed: {shown} in precondition: {wanted}, {shown} in object meta: {found}");
+            return Err(Status::conflict(About { kind: "pods", ..about }, &why));
+        }
+    }
+    Ok(())
 }
 
 /// Where the numbers of a scale are in the object.

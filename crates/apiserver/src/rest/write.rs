@@ -16,7 +16,7 @@ use super::service::{Call, Server};
 use super::subresource::ScalePaths;
 use crate::admission::{Attributes, Operation};
 use crate::kinds::Resource;
-use crate::kinds::rules::{Moment, Update};
+use crate::kinds::rules::{Moment, PartRules, Update};
 use crate::managed;
 use crate::meta;
 use crate::patch;
@@ -28,11 +28,13 @@ const PATCH_TRIES: usize = 5;
 const MODIFIED: &str = "the object has been modified; please apply your changes to the latest version and try again";
 
 /// Which part of an object a write may change.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy)]
 pub enum Part {
     /// All but the status, where status is a part of its own.
     Main,
     Status,
+    /// A part that the kind's rules name, with what may change there.
+    Named(&'static PartRules),
     /// The number of replicas.
     Scale,
     /// All of it, as the server itself does.
@@ -40,11 +42,21 @@ pub enum Part {
 }
 
 impl Part {
+    /// The part that a path names, if it is one that is written like the object itself.
+    pub fn of(resource: &Resource, subresource: &str) -> Option<Self> {
+        match subresource {
+            "" => Some(Part::Main),
+            "status" => Some(Part::Status),
+            name => resource.rules.parts.iter().find(|part| part.name == name).map(Part::Named),
+        }
+    }
+
     /// How managed fields name the part.
     fn subresource(self) -> &'static str {
         match self {
             Part::Main | Part::Whole => "",
             Part::Status => "status",
+            Part::Named(part) => part.name,
             Part::Scale => "scale",
         }
     }
@@ -146,6 +158,7 @@ impl Server {
         if !errors.is_empty() {
             return Err(write.invalid(&name, &errors));
         }
+        (resource.rules.warn)(&value, None).into_iter().for_each(|text| write.call.warn(text));
         self.approve(&attributes, Some(unpruned.as_ref().unwrap_or(&value)), None).await?;
         if write.is_dry_run {
             return self.pretend_create(resource, &name, value);
@@ -171,7 +184,7 @@ impl Server {
     }
 
     pub async fn update(&self, call: &Call, resource: &Arc<Resource>) -> Result<Reply> {
-        let part = if call.path.subresource == "status" { Part::Status } else { Part::Main };
+        let part = Part::of(resource, &call.path.subresource).unwrap_or(Part::Main);
         let write = Write { call, resource, part, is_dry_run: call.query.dry_run("UpdateOptions")? };
         check_manager(call, "UpdateOptions")?;
         let value = self.decode(call, resource)?;
@@ -195,7 +208,7 @@ impl Server {
     }
 
     pub async fn patch(&self, call: &Call, resource: &Arc<Resource>) -> Result<Reply> {
-        let part = if call.path.subresource == "status" { Part::Status } else { Part::Main };
+        let part = Part::of(resource, &call.path.subresource).unwrap_or(Part::Main);
         let write = Write { call, resource, part, is_dry_run: call.query.dry_run("PatchOptions")? };
         let (object, is_new) = self.patch_object(&write).await?;
         let shown = typed(resource, &object.value);
@@ -261,7 +274,7 @@ impl Server {
             Ok(Next { value, has_managed: true })
         };
         if self.store.get(&resource.storage, &call.key()).is_none() {
-            if write.part != Part::Main {
+            if !matches!(write.part, Part::Main) {
                 return Err(call.not_found(resource));
             }
             if let Some(uid) = config["metadata"]["uid"].as_str() {
@@ -294,7 +307,8 @@ impl Server {
             let next = make(&read)?;
             let mut value = self.next_value(write, &read, next).await?;
             managed::keep_times(&read.value, &mut value);
-            if value == read.value {
+            let counts_anyway = read.is_new && (resource.rules.is_rewritten_once)(&read.value);
+            if value == read.value && !counts_anyway {
                 return Ok(read);
             }
             let is_over = is_deleted(&value) && !keeps_it(resource, &value);
@@ -328,7 +342,7 @@ impl Server {
         meta::settle_namespace(&mut value, &call.path.namespace)?;
         let attributes = Attributes::of_write(call, resource, Operation::Update, write.is_dry_run);
         // Of a scale, and of what the server itself writes, only the caller knows what others may change.
-        if matches!(write.part, Part::Main | Part::Status) && self.may_mutate(&attributes) {
+        if matches!(write.part, Part::Main | Part::Status | Part::Named(_)) && self.may_mutate(&attributes) {
             if !has_managed {
                 // Who owns what is decided by what the client wants, not by what is made of it.
                 let prepared = self.prepare_next(write, old, value.clone(), false)?;
@@ -343,8 +357,11 @@ impl Server {
         if !errors.is_empty() {
             return Err(write.invalid(&call.path.name, &errors));
         }
+        if matches!(write.part, Part::Main) {
+            (resource.rules.warn)(&value, Some(old)).into_iter().for_each(|text| call.warn(text));
+        }
         match write.part {
-            Part::Main | Part::Status => self.approve(&attributes, Some(&value), Some(old)).await?,
+            Part::Main | Part::Status | Part::Named(_) => self.approve(&attributes, Some(&value), Some(old)).await?,
             Part::Scale => {
                 let paths = ScalePaths::of(resource);
                 self.approve(&attributes, Some(&paths.scale_of(&value)), Some(&paths.scale_of(old))).await?;
@@ -370,14 +387,20 @@ impl Server {
                 (resource.rules.prepare_update)(&mut value, old);
                 crate::crd::prepare_update(resource, &mut value);
             }
+            Part::Named(part) => {
+                let mut kept = with_status(resource, value.clone(), old);
+                kept["status"] = old["status"].clone();
+                (part.prepare)(&mut kept, &value);
+                value = kept;
+            }
             Part::Scale | Part::Whole => {}
         }
         value["metadata"]["resourceVersion"] = old["metadata"]["resourceVersion"].clone();
-        if write.part != Part::Status {
+        if matches!(write.part, Part::Main | Part::Named(_) | Part::Scale) {
             move_generation(resource, &mut value, old);
         }
         self.shape(resource, &mut value).map_err(Status::internal)?;
-        if !has_managed && write.part != Part::Whole {
+        if !has_managed && !matches!(write.part, Part::Whole) {
             managed::track(&resource.schema, Some(old), &mut value, &write.intent(self));
         }
         Ok(value)
@@ -390,11 +413,15 @@ impl Server {
         let mut errors = meta::validate_update(value, old);
         errors.extend_from_within(..);
         let update = Update { new: value, old };
-        if write.part == Part::Status {
-            errors.extend((resource.rules.validate_status)(update));
-        } else {
-            errors.extend((resource.rules.validate)(value));
-            errors.extend((resource.rules.validate_update)(update));
+        match write.part {
+            Part::Status => errors.extend((resource.rules.validate_status)(update)),
+            Part::Named(part) => errors.extend((part.validate)(update)),
+            Part::Main | Part::Scale => {
+                errors.extend((resource.rules.validate)(value));
+                errors.extend((resource.rules.validate_update)(update));
+            }
+            // What the server itself writes is right.
+            Part::Whole => {}
         }
         errors.extend(self.judge(resource, value, Some(old)));
         errors

@@ -302,18 +302,6 @@ pub fn variable_name(name: &str) -> Vec<String> {
     messages
 }
 
-/// The mistakes that the values of a list share with earlier ones.
-pub fn repeats<'v>(fields: impl IntoIterator<Item = Field<'v>>, errors: &mut Errors) {
-    let mut seen: Vec<&Value> = Vec::new();
-    for field in fields {
-        if seen.contains(&field.value) {
-            errors.push(field.duplicate());
-        } else {
-            seen.push(field.value);
-        }
-    }
-}
-
 /// A path inside a volume: relative, and never upwards.
 pub fn descends(path: &Field<'_>, errors: &mut Errors) {
     if path.text().starts_with('/') {

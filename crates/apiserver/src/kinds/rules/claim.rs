@@ -189,15 +189,16 @@ mod tests {
         );
         check(
             |claim| claim["spec"]["dataSource"] = json!({"kind": "X", "name": "x"}),
-            &["spec.dataSource: Invalid value: \"X\": must be 'PersistentVolumeClaim' when referencing the default apiGroup"],
+            &[
+                "spec.dataSource: Invalid value: \"X\": must be 'PersistentVolumeClaim' when referencing the default apiGroup",
+            ],
         );
     }
 
     #[test]
     fn a_bound_claim_only_grows() {
-        let update = |change: fn(&mut Value)| {
-            lines(&validate_update(Update { new: &claim(change), old: &claim(|_| {}) }))
-        };
+        let update =
+            |change: fn(&mut Value)| lines(&validate_update(Update { new: &claim(change), old: &claim(|_| {}) }));
         assert_eq!(update(|claim| claim["spec"]["resources"]["requests"]["storage"] = "2Gi".into()), [""; 0]);
         assert_eq!(
             update(|claim| claim["spec"]["resources"]["requests"]["storage"] = "1Mi".into()),

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{pod_template, set_default};
+use super::set_default;
 
 /// Where a default goes, and its JSON text. `[*]` is every element of a list; what is not there is not made.
 pub type Table = &'static [(&'static str, &'static str)];
@@ -64,19 +64,6 @@ fn fill_at(value: &mut Value, path: &[&str], default: &Value) {
                 }
             }
         },
-    }
-}
-
-pub fn cron_job(object: &mut Value) {
-    let table: Table = &[
-        ("spec.concurrencyPolicy", "\"Allow\""),
-        ("spec.suspend", "false"),
-        ("spec.successfulJobsHistoryLimit", "3"),
-        ("spec.failedJobsHistoryLimit", "1"),
-    ];
-    fill(table, object);
-    if let Some(spec) = object.pointer_mut("/spec/jobTemplate/spec/template/spec") {
-        pod_template::default_spec(spec);
     }
 }
 

@@ -1,16 +1,24 @@
 //! Jobs: the server names their pods' selector, and freezes most of the spec.
 
-use kueue_core::field::{Error, Errors, Path};
+use kueue_core::field::Errors;
 use kueue_core::name;
 use serde_json::Value;
 
-use super::pod_template::default_spec;
-use super::{Moment, Rules, UnknownSelector, Update, immutable, set_default};
+use super::check::Field;
+use super::pod_template::default_template_spec;
+use super::{Moment, Rules, UnknownSelector, set_default};
+
+mod indexes;
+mod spec;
+mod status;
+mod update;
+
+pub use spec::check_job_spec;
 
 pub static RULES: Rules = Rules {
     has_generation: true,
     orphans_dependents: true,
-    check_name: name::dns1123_label,
+    check_name: name::dns1123_subdomain,
     selectable: &["status.successful"],
     unknown_selector: UnknownSelector::Kind,
     default,
@@ -19,8 +27,17 @@ pub static RULES: Rules = Rules {
         "child pods are preserved by default when jobs are deleted; set propagationPolicy=Background to remove them or \
          set propagationPolicy=Orphan to suppress this warning",
     ),
-    validate,
-    validate_update,
+    validate: spec::validate,
+    validate_update: update::validate_update,
+    validate_status: status::validate,
+    warn: |new, old| {
+        let mut warnings = super::pod_warnings::of_name(new, old, "Pod names and hostnames");
+        if has_new_generation(new, old) {
+            warnings.extend(super::pod_warnings::of_job(&Field::root(new).child("spec")));
+        }
+        warnings
+    },
+    is_rewritten_once: has_labels_of_template,
     status_metadata: &["annotations", "labels"],
     ..Rules::PLAIN
 };
@@ -31,9 +48,7 @@ const NAME_LABELS: [&str; 2] = ["batch.kubernetes.io/job-name", "job-name"];
 
 fn default(object: &mut Value) {
     let Some(spec) = object.get_mut("spec").filter(|spec| spec.is_object()) else { return };
-    if spec.pointer("/template/spec").is_some() {
-        default_spec(&mut spec["template"]["spec"]);
-    }
+    default_template_spec(spec);
     let is_set = |spec: &Value, name: &str| spec.get(name).is_some_and(|value| !value.is_null());
     if !is_set(spec, "parallelism") && !is_set(spec, "completions") {
         set_default(spec, "completions", 1);
@@ -47,8 +62,26 @@ fn default(object: &mut Value) {
     set_default(spec, "backoffLimit", if is_limited_by_index { i64::from(i32::MAX) } else { 6 });
     let replaced = if has_failure_policy { "Failed" } else { "TerminatingOrFailed" };
     set_default(spec, "podReplacementPolicy", replaced);
+    for rule in spec.pointer_mut("/podFailurePolicy/rules").and_then(Value::as_array_mut).into_iter().flatten() {
+        for pattern in rule.get_mut("onPodConditions").and_then(Value::as_array_mut).into_iter().flatten() {
+            if pattern.get("status").is_none_or(|status| status == "") {
+                pattern["status"] = "True".into();
+            }
+        }
+    }
+    default_labels(object);
 }
 
+/// A Job without labels has those of its template.
+fn default_labels(object: &mut Value) {
+    let labels = object["spec"]["template"]["metadata"]["labels"].clone();
+    let has_own = object["metadata"]["labels"].as_object().is_some_and(|labels| !labels.is_empty());
+    if !has_own && labels.as_object().is_some_and(|labels| !labels.is_empty()) {
+        object["metadata"]["labels"] = labels;
+    }
+}
+
+/// Labels that are given already stay, and are refused later when they are wrong.
 fn prepare_create(object: &mut Value, _: Moment<'_>) {
     if object["spec"]["manualSelector"] == true {
         return;
@@ -58,90 +91,43 @@ fn prepare_create(object: &mut Value, _: Moment<'_>) {
     if let Some(labels) = crate::schema::object_at(object, &["spec", "template", "metadata", "labels"]) {
         for (keys, value) in [(UID_LABELS, &uid), (NAME_LABELS, &name)] {
             for key in keys {
-                labels.insert(key.to_owned(), value.clone());
+                labels.entry(key).or_insert_with(|| value.clone());
             }
         }
     }
     if let Some(labels) = crate::schema::object_at(object, &["spec", "selector", "matchLabels"]) {
-        labels.insert(UID_LABELS[0].to_owned(), uid);
+        labels.entry(UID_LABELS[0]).or_insert(uid);
     }
-    let shown = object["spec"]["template"]["metadata"]["labels"].clone();
-    set_default(&mut object["metadata"], "labels", shown);
+    default_labels(object);
 }
 
-fn validate(object: &Value) -> Errors {
+/// A real server gives a Job the labels of its template whenever it reads it, but does not store them until the next
+/// write: the first write after the creation always changes something.
+fn has_labels_of_template(object: &Value) -> bool {
+    let labels = &object["metadata"]["labels"];
+    labels.get(UID_LABELS[0]).is_some() && *labels == object["spec"]["template"]["metadata"]["labels"]
+}
+
+/// Whether the spec has changed, or is new.
+pub fn has_new_generation(new: &Value, old: Option<&Value>) -> bool {
+    old.is_none_or(|old| old["metadata"]["generation"] != new["metadata"]["generation"])
+}
+
+/// Whether a condition of the status is true.
+fn is_true(object: &Value, kind: &str) -> bool {
+    says(object, kind, "True")
+}
+
+fn says(object: &Value, kind: &str, status: &str) -> bool {
+    let conditions = object["status"]["conditions"].as_array().map(Vec::as_slice).unwrap_or_default();
+    conditions.iter().any(|condition| condition["type"] == kind && condition["status"] == status)
+}
+
+/// Errors of one check.
+fn collect(check: impl FnOnce(&mut Errors)) -> Errors {
     let mut errors = Errors::new();
-    let spec = Path::new("spec");
-    let policy = object["spec"]["template"]["spec"]["restartPolicy"].as_str().unwrap_or_default();
-    let at = spec.child("template").child("spec").child("restartPolicy");
-    if policy == "Always" {
-        errors.push(Error::required(&at, "valid values: \"OnFailure\", \"Never\""));
-    }
-    for field in ["parallelism", "completions", "backoffLimit", "activeDeadlineSeconds", "ttlSecondsAfterFinished"] {
-        if let Some(number) = object["spec"][field].as_i64().filter(|number| *number < 0) {
-            errors.push(Error::invalid(&spec.child(field), number, "must be greater than or equal to 0"));
-        }
-    }
-    if object["spec"]["completionMode"] == "Indexed" && object["spec"]["completions"].is_null() {
-        let why = "when completion mode is Indexed";
-        errors.push(Error::required(&spec.child("completions"), why));
-    }
+    check(&mut errors);
     errors
-}
-
-fn validate_update(update: Update<'_>) -> Errors {
-    let mut errors = Errors::new();
-    let at = |value: &Value, name: &str| value["spec"][name].clone();
-    let is_elastic =
-        at(update.old, "completionMode") == "Indexed" && at(update.new, "completions") == at(update.new, "parallelism");
-    let has_moved = at(update.new, "completions") != at(update.old, "completions");
-    if has_moved && at(update.old, "completionMode") == "Indexed" && !is_elastic {
-        let place = Path::new("spec").child("completions");
-        let why = "can only be modified in tandem with spec.parallelism";
-        errors.push(Error::invalid(&place, at(update.new, "completions"), why));
-    } else if !is_elastic {
-        errors.extend(immutable(update, &[&["spec", "completions"]]));
-    }
-    errors.extend(immutable(update, &[&["spec", "selector"]]));
-    if template(update.new, update.old) != template(update.old, update.old) {
-        let shown = update.new["spec"]["template"].clone();
-        errors.push(Error::invalid(&Path::new("spec").child("template"), shown, "field is immutable"));
-    }
-    errors.extend(immutable(
-        update,
-        &[
-            &["spec", "completionMode"],
-            &["spec", "podFailurePolicy"],
-            &["spec", "backoffLimitPerIndex"],
-            &["spec", "managedBy"],
-            &["spec", "successPolicy"],
-        ],
-    ));
-    errors
-}
-
-/// The template without what may change while the Job is suspended and has not started.
-fn template(object: &Value, old: &Value) -> Value {
-    let mut template = object["spec"]["template"].clone();
-    let was_suspended = old["spec"]["suspend"] == true && old["status"]["startTime"].is_null();
-    if was_suspended {
-        for name in ["labels", "annotations"] {
-            template["metadata"][name] = Value::Null;
-        }
-        for name in ["nodeSelector", "affinity", "tolerations", "schedulingGates"] {
-            template["spec"][name] = Value::Null;
-        }
-    }
-    let conditions = old["status"]["conditions"].as_array().map(Vec::as_slice).unwrap_or_default();
-    let says_so = |condition: &Value| condition["type"] == "Suspended" && condition["status"] == "True";
-    if old["spec"]["suspend"] == true && conditions.iter().any(says_so) {
-        for list in ["containers", "initContainers"] {
-            for container in template["spec"][list].as_array_mut().into_iter().flatten() {
-                container["resources"] = Value::Null;
-            }
-        }
-    }
-    template
 }
 
 #[cfg(test)]
@@ -149,16 +135,6 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-
-    fn job(suspend: bool, selector: &str) -> Value {
-        json!({"spec": {"suspend": suspend, "template": {"spec": {"nodeSelector": {"a": selector}}}}})
-    }
-
-    #[test]
-    fn only_a_suspended_job_changes_where_its_pods_run() {
-        let check = |old: Value| validate_update(Update { new: &job(false, "2"), old: &old }).len();
-        assert_eq!((check(job(true, "1")), check(job(false, "1"))), (0, 1));
-    }
 
     #[test]
     fn completions_stay_open_when_only_parallelism_is_given() {
@@ -168,5 +144,15 @@ mod tests {
         let mut nothing = json!({"spec": {}});
         default(&mut nothing);
         assert_eq!((&nothing["spec"]["completions"], &nothing["spec"]["backoffLimit"]), (&json!(1), &json!(6)));
+    }
+
+    #[test]
+    fn labels_of_the_template_become_the_jobs() {
+        let mut job = json!({"metadata": {"name": "j", "uid": "u"}, "spec": {"template": {"metadata": {"labels": {"job-name": "x"}}}}});
+        let random = crate::random::Random::from_seed([0; 32]);
+        prepare_create(&mut job, Moment { now: "2020-01-01T00:00:00Z".parse().unwrap(), random: &random });
+        assert_eq!(job["metadata"]["labels"]["job-name"], "x");
+        assert_eq!(job["spec"]["selector"]["matchLabels"], json!({"batch.kubernetes.io/controller-uid": "u"}));
+        assert!(has_labels_of_template(&job));
     }
 }

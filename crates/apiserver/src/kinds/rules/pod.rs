@@ -6,13 +6,12 @@ use serde_json::{Value, json};
 use super::check::Field;
 use super::pod_spec::{Owner, check_annotations, check_spec};
 use super::pod_template::default_spec;
-use super::{Moment, Rules, UnknownSelector, set_default};
+use super::{Moment, PartRules, Rules, UnknownSelector, pod_warnings, set_default};
 
 mod qos;
+mod resize;
 mod status;
 mod update;
-
-pub use update::{validate_ephemeral, validate_resize};
 
 pub static RULES: Rules = Rules {
     has_generation: true,
@@ -35,7 +34,23 @@ pub static RULES: Rules = Rules {
     validate_update: update::validate_update,
     prepare_status: status::prepare,
     validate_status: status::validate,
+    warn: |new, old| match old {
+        None => {
+            let mut warnings = pod_warnings::of_name(new, old, "the Pod's hostname");
+            warnings.extend(pod_warnings::of_pod(&Field::root(new)));
+            warnings
+        }
+        Some(_) => Vec::new(),
+    },
     status_metadata: &["annotations", "labels"],
+    parts: &[
+        PartRules {
+            name: "ephemeralcontainers",
+            prepare: |kept, wanted| update::put(&mut kept["spec"], "ephemeralContainers", &wanted["spec"]),
+            validate: update::validate_ephemeral,
+        },
+        PartRules { name: "resize", prepare: resize::prepare, validate: resize::validate },
+    ],
     ..Rules::PLAIN
 };
 
@@ -94,7 +109,8 @@ fn tolerate(spec: &mut Value) {
 fn merge_label_keys(object: &mut Value) {
     let labels = object["metadata"]["labels"].clone();
     let spec = &mut object["spec"];
-    for constraint in spec.pointer_mut("/topologySpreadConstraints").and_then(Value::as_array_mut).into_iter().flatten() {
+    for constraint in spec.pointer_mut("/topologySpreadConstraints").and_then(Value::as_array_mut).into_iter().flatten()
+    {
         merge_keys(constraint, &labels);
     }
     for sort in ["podAffinity", "podAntiAffinity"] {
@@ -117,9 +133,8 @@ fn merge_keys(term: &mut Value, labels: &Value) {
             let Some(value) = key.as_str().and_then(|key| labels.get(key)) else { continue };
             let expression = json!({"key": key, "operator": operator, "values": [value]});
             let selector = crate::schema::object_at(term, &["labelSelector"]);
-            let list = selector.and_then(|selector| {
-                selector.entry("matchExpressions").or_insert_with(|| json!([])).as_array_mut()
-            });
+            let list = selector
+                .and_then(|selector| selector.entry("matchExpressions").or_insert_with(|| json!([])).as_array_mut());
             if let Some(list) = list {
                 list.push(expression);
             }

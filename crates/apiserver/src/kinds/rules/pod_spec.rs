@@ -53,10 +53,8 @@ pub fn all_containers<'v>(spec: &Field<'v>) -> impl Iterator<Item = Field<'v>> {
 /// A template: labels, annotations and the spec of its pods.
 pub fn check_template(template: &Field<'_>, errors: &mut Errors) {
     // The paths leave out `metadata`, as a real server's do.
-    let short = |name: &str| Field {
-        value: template.child("metadata").child(name).value,
-        path: template.path.child(name),
-    };
+    let short =
+        |name: &str| Field { value: template.child("metadata").child(name).value, path: template.path.child(name) };
     short("labels").labels(errors);
     short("annotations").annotations(errors);
     let spec = template.child("spec");
@@ -269,7 +267,8 @@ fn check_dns(spec: &Field<'_>, errors: &mut Errors) {
     }
     let bytes: usize = searches.items().map(|search| search.text().len() + 1).sum();
     if bytes > SEARCH_BYTES_MAX + 1 {
-        let why = format!("must not have more than {SEARCH_BYTES_MAX} characters (including spaces) in the search list");
+        let why =
+            format!("must not have more than {SEARCH_BYTES_MAX} characters (including spaces) in the search list");
         errors.push(searches.invalid(why));
     }
     for search in searches.items().filter(|search| search.text() != ".") {

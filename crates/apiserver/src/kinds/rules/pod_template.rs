@@ -4,6 +4,14 @@ use serde_json::{Value, json};
 
 use super::set_default;
 
+/// Defaults of the template in a workload's spec; a template without a pod still gets one.
+pub fn default_template_spec(spec: &mut Value) {
+    if spec.get("template").is_some_and(Value::is_object) {
+        set_default(&mut spec["template"], "spec", json!({}));
+        default_spec(&mut spec["template"]["spec"]);
+    }
+}
+
 /// Defaults of a pod spec.
 pub fn default_spec(spec: &mut Value) {
     if !spec.is_object() {

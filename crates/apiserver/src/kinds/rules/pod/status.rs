@@ -57,9 +57,11 @@ pub fn validate(update: Update<'_>) -> Errors {
     }
     check_generation(&status.child("observedGeneration"), &mut errors);
     errors.extend(immutable(update, &[&["status", "qosClass"]]));
-    for (statuses, containers) in
-        [("containerStatuses", "containers"), ("initContainerStatuses", "initContainers"), ("ephemeralContainerStatuses", "")]
-    {
+    for (statuses, containers) in [
+        ("containerStatuses", "containers"),
+        ("initContainerStatuses", "initContainers"),
+        ("ephemeralContainerStatuses", ""),
+    ] {
         check_ended(&status.child(statuses), &old, statuses, containers, &mut errors);
     }
     check_claims(&status.child("resourceClaimStatuses"), &new.child("spec.resourceClaims"), &mut errors);
@@ -81,8 +83,7 @@ fn check_ended(new: &Field<'_>, old: &Field<'_>, statuses: &str, containers: &st
         let name = before.child("name").text();
         let again = new.items().find(|status| status.child("name").text() == name);
         let runs_again = again.is_some_and(|status| !status.child("state.terminated").is_set());
-        let container =
-            spec.child(containers).items().find(|container| container.child("name").text() == name);
+        let container = spec.child(containers).items().find(|container| container.child("name").text() == name);
         let may = container.is_some_and(|container| may_restart(&container, &spec, ended.child("exitCode").number()));
         if ended.is_set() && runs_again && !may {
             let why = "may not be transitioned to non-terminated state";
@@ -171,7 +172,8 @@ mod tests {
 
     #[test]
     fn a_container_that_succeeded_does_not_start_again() {
-        let ended = |code: i64| json!({"containerStatuses": [{"name": "c", "state": {"terminated": {"exitCode": code}}}]});
+        let ended =
+            |code: i64| json!({"containerStatuses": [{"name": "c", "state": {"terminated": {"exitCode": code}}}]});
         let running = json!({"containerStatuses": [{"name": "c", "state": {"running": {}}}]});
         check(ended(1), running.clone(), &[]);
         check(

@@ -4,16 +4,16 @@
 use kueue_core::field::{Error, Errors, Path};
 use serde_json::Value;
 
+use super::super::Update;
 use super::super::check::Field;
 use super::super::pod_spec::{check_annotations, check_tolerations};
-use super::super::{Update, immutable};
 
 const FROZEN: &str = "pod updates may not change fields other than `spec.containers[*].image`,\
                       `spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions \
                       to existing tolerations),`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was \
                       previously negative)\n";
 const REQUIRED: &str = "requiredDuringSchedulingIgnoredDuringExecution";
-const CONTAINERS: [&str; 2] = ["containers", "initContainers"];
+pub const CONTAINERS: [&str; 2] = ["containers", "initContainers"];
 
 pub fn validate_update(update: Update<'_>) -> Errors {
     let mut errors = Errors::new();
@@ -131,7 +131,7 @@ fn drop_empty(spec: &mut Value) {
 }
 
 /// Gives a field the value it has in another object, or takes it away.
-fn put(value: &mut Value, name: &str, from: &Value) {
+pub fn put(value: &mut Value, name: &str, from: &Value) {
     if let Some(object) = value.as_object_mut() {
         match from.get(name) {
             Some(old) => object.insert(name.to_owned(), old.clone()),
@@ -144,7 +144,8 @@ fn put(value: &mut Value, name: &str, from: &Value) {
 fn take_back_placement(spec: &mut Value, old: &Value) {
     put(spec, "nodeSelector", old);
     let old_node = old["affinity"].get("nodeAffinity");
-    let has_other = |affinity: &Value| affinity.get("podAffinity").is_some() || affinity.get("podAntiAffinity").is_some();
+    let has_other =
+        |affinity: &Value| affinity.get("podAffinity").is_some() || affinity.get("podAntiAffinity").is_some();
     match (spec.get("affinity").is_some(), old_node) {
         (false, None) => {}
         (false, Some(node)) => spec["affinity"] = serde_json::json!({"nodeAffinity": node}),
@@ -203,52 +204,6 @@ pub fn validate_ephemeral(update: Update<'_>) -> Errors {
         errors.push(Error::forbidden(&at, format!("existing ephemeral containers {name:?} may not be {verb}\n")));
     }
     errors
-}
-
-/// Processor and memory of a running pod's containers may change, its quality of service may not.
-pub fn validate_resize(update: Update<'_>) -> Errors {
-    let mut errors = super::validate(update.new);
-    let spec = Field::root(update.new).child("spec");
-    let class = super::qos::class(&update.new["spec"]);
-    if class != super::qos::class(&update.old["spec"]) {
-        errors.push(Error::invalid(&Path::new("metadata"), class, "Pod QOS Class may not change as a result of resizing"));
-    }
-    for list in CONTAINERS {
-        for (index, container) in spec.child(list).items().enumerate() {
-            check_resized(&container, &update.old["spec"][list][index], &mut errors);
-        }
-    }
-    // Whatever else was changed has been put back before; containers that moved are still seen here.
-    let names = |object: &Value| -> Vec<Value> {
-        let all = CONTAINERS.iter().flat_map(|list| object["spec"][list].as_array().into_iter().flatten());
-        all.map(|container| container["name"].clone()).collect()
-    };
-    if names(update.new) != names(update.old) {
-        errors.push(spec.forbidden("pod resize may not change fields other than cpu and memory\n"));
-    }
-    errors.extend(immutable(update, &[&["spec", "nodeName"]]));
-    errors
-}
-
-fn check_resized(container: &Field<'_>, old: &Value, errors: &mut Errors) {
-    let resources = container.child("resources");
-    for field in ["requests", "limits"] {
-        let lost = |name: &str| {
-            old["resources"][field].get(name).is_some() && resources.child(field).value.get(name).is_none()
-        };
-        if ["cpu", "memory"].into_iter().any(lost) {
-            errors.push(resources.child(field).forbidden(format!("resource {field} cannot be removed")));
-        }
-        let others = |amounts: &Value| -> Vec<(String, Value)> {
-            let entries = amounts.as_object().into_iter().flatten();
-            let kept = entries.filter(|(name, _)| !["cpu", "memory"].contains(&name.as_str()));
-            kept.map(|(name, amount)| (name.clone(), amount.clone())).collect()
-        };
-        if others(resources.child(field).value) != others(&old["resources"][field]) {
-            let at = Path::new("spec");
-            errors.push(Error::forbidden(&at, "only cpu and memory resources are mutable"));
-        }
-    }
 }
 
 #[cfg(test)]

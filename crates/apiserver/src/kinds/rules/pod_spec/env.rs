@@ -98,9 +98,7 @@ fn check_source(variable: &Field<'_>, errors: &mut Errors) {
         }
     }
     let why = match given.len() {
-        0 => {
-            "must specify one of: `fieldRef`, `resourceFieldRef`, `configMapKeyRef`, `secretKeyRef` or `fileKeyRef`"
-        }
+        0 => "must specify one of: `fieldRef`, `resourceFieldRef`, `configMapKeyRef`, `secretKeyRef` or `fileKeyRef`",
         _ if !variable.child("value").is_empty() => "may not be specified when `value` is not empty",
         1 => return,
         _ => "may not have more than one field specified at a time",

@@ -220,8 +220,7 @@ pub fn check_spread(constraints: &Field<'_>, errors: &mut Errors) {
         if domains.is_set() {
             domains.positive(errors);
             if action.text() != "DoNotSchedule" {
-                let why =
-                    format!("can only use minDomains if whenUnsatisfiable=DoNotSchedule, not {}", action.text());
+                let why = format!("can only use minDomains if whenUnsatisfiable=DoNotSchedule, not {}", action.text());
                 errors.push(domains.invalid(why));
             }
         }

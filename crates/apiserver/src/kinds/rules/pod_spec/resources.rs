@@ -130,7 +130,8 @@ fn check_resource_name(name: &str, at: &Field<'_>, errors: &mut Errors) -> bool 
 fn check_container_name(name: &str, at: &Field<'_>, errors: &mut Errors) {
     check_resource_name(name, at, errors);
     let is_standard = ["cpu", "memory", "ephemeral-storage"].contains(&name) || is_huge_page(name);
-    let is_extended = || !name.starts_with("requests.") && label::qualified_name(&format!("requests.{name}")).is_empty();
+    let is_extended =
+        || !name.starts_with("requests.") && label::qualified_name(&format!("requests.{name}")).is_empty();
     if !name.contains('/') {
         if !is_standard {
             errors.push(Error::invalid(&at.path, name, "must be a standard resource for containers"));
@@ -159,8 +160,7 @@ pub fn check_pod_level(spec: &Field<'_>, resources: &Field<'_>, errors: &mut Err
     }
     for (index, container) in spec.child("containers").items().enumerate() {
         for (name, amount) in container.child("resources.limits").entries() {
-            let (Some(own), Some(limit)) =
-                (resources.child("limits").child_key(name).quantity(), amount.quantity())
+            let (Some(own), Some(limit)) = (resources.child("limits").child_key(name).quantity(), amount.quantity())
             else {
                 continue;
             };

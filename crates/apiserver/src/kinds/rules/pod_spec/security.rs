@@ -41,7 +41,8 @@ fn check_kernel_settings(spec: &Field<'_>, settings: &Field<'_>, errors: &mut Er
             errors.push(name.duplicate());
         }
         let dotted = name.text().replace('/', ".");
-        let is_ipc = ["kernel.shm", "kernel.msg", "kernel.sem", "fs.mqueue."].iter().any(|lead| dotted.starts_with(lead));
+        let is_ipc =
+            ["kernel.shm", "kernel.msg", "kernel.sem", "fs.mqueue."].iter().any(|lead| dotted.starts_with(lead));
         if dotted.starts_with("net.") && spec.child("hostNetwork").value == true {
             errors.push(name.invalid("may not be specified when 'hostNetwork' is true"));
         } else if is_ipc && spec.child("hostIPC").value == true {
@@ -54,9 +55,8 @@ fn check_kernel_settings(spec: &Field<'_>, settings: &Field<'_>, errors: &mut Er
 fn is_kernel_setting(name: &str) -> bool {
     let is_edge = |byte: Option<u8>| byte.is_some_and(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit());
     let is_inner = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"-_".contains(&byte);
-    let is_segment = |part: &str| {
-        is_edge(part.bytes().next()) && is_edge(part.bytes().next_back()) && part.bytes().all(is_inner)
-    };
+    let is_segment =
+        |part: &str| is_edge(part.bytes().next()) && is_edge(part.bytes().next_back()) && part.bytes().all(is_inner);
     name.len() <= 253 && name.split(['.', '/']).all(is_segment)
 }
 
@@ -180,8 +180,7 @@ fn check_windows(spec: &Field<'_>, errors: &mut Errors) {
     let shared = ["seccompProfile", "fsGroup", "fsGroupChangePolicy", "sysctls"];
     forbid_all(&context, &shared, why, errors);
     forbid_all(spec, &["shareProcessNamespace"], why, errors);
-    let people =
-        ["runAsUser", "runAsGroup", "supplementalGroups", "supplementalGroupsPolicy", "seLinuxChangePolicy"];
+    let people = ["runAsUser", "runAsGroup", "supplementalGroups", "supplementalGroupsPolicy", "seLinuxChangePolicy"];
     forbid_all(&context, &people, why, errors);
     for container in all_containers(spec) {
         let fields = [

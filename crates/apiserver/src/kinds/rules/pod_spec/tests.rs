@@ -70,7 +70,9 @@ fn containers_have_names_and_images() {
     );
     check_container(
         json!({"imagePullPolicy": "Sometimes"}),
-        &["spec.containers[0].imagePullPolicy: Unsupported value: \"Sometimes\": supported values: \"Always\", \"IfNotPresent\", \"Never\""],
+        &[
+            "spec.containers[0].imagePullPolicy: Unsupported value: \"Sometimes\": supported values: \"Always\", \"IfNotPresent\", \"Never\"",
+        ],
     );
 }
 
@@ -85,7 +87,9 @@ fn ports_are_numbers_with_names() {
     );
     check_container(
         port(json!({"containerPort": 80, "protocol": "X"})),
-        &["spec.containers[0].ports[0].protocol: Unsupported value: \"X\": supported values: \"SCTP\", \"TCP\", \"UDP\""],
+        &[
+            "spec.containers[0].ports[0].protocol: Unsupported value: \"X\": supported values: \"SCTP\", \"TCP\", \"UDP\"",
+        ],
     );
     check_container(
         json!({"ports": [{"containerPort": 80, "hostPort": 1}, {"containerPort": 81, "hostPort": 1}]}),
@@ -97,7 +101,9 @@ fn ports_are_numbers_with_names() {
     });
     assert_eq!(
         said,
-        ["spec.containers[0].ports[0].hostPort: Invalid value: 81: must match `containerPort` when `hostNetwork` is true"]
+        [
+            "spec.containers[0].ports[0].hostPort: Invalid value: 81: must match `containerPort` when `hostNetwork` is true"
+        ]
     );
 }
 
@@ -108,16 +114,22 @@ fn a_variable_has_one_source() {
     check_container(json!({"env": [{"name": ""}]}), &["spec.containers[0].env[0].name: Required value"]);
     check_container(
         json!({"env": [{"name": "A=B"}]}),
-        &["spec.containers[0].env[0].name: Invalid value: \"A=B\": a valid environment variable name must consist only of printable ASCII characters other than '='"],
+        &[
+            "spec.containers[0].env[0].name: Invalid value: \"A=B\": a valid environment variable name must consist only of printable ASCII characters other than '='",
+        ],
     );
     check_container(from(json!({"fieldRef": {"fieldPath": "metadata.labels['a']"}})), &[]);
     check_container(
         from(json!({"fieldRef": {"fieldPath": "spec.x"}})),
-        &[&format!("{at}.fieldRef.fieldPath: Invalid value: \"spec.x\": error converting fieldPath: field label not supported: spec.x")],
+        &[&format!(
+            "{at}.fieldRef.fieldPath: Invalid value: \"spec.x\": error converting fieldPath: field label not supported: spec.x"
+        )],
     );
     check_container(
         from(json!({"resourceFieldRef": {"resource": "limits.x"}})),
-        &[&format!("{at}.resourceFieldRef.resource: Unsupported value: \"limits.x\": supported values: \"limits.cpu\", \"limits.ephemeral-storage\", \"limits.memory\", \"requests.cpu\", \"requests.ephemeral-storage\", \"requests.memory\"")],
+        &[&format!(
+            "{at}.resourceFieldRef.resource: Unsupported value: \"limits.x\": supported values: \"limits.cpu\", \"limits.ephemeral-storage\", \"limits.memory\", \"requests.cpu\", \"requests.ephemeral-storage\", \"requests.memory\""
+        )],
     );
     check_container(
         from(json!({"configMapKeyRef": {"name": "a", "key": ""}})),
@@ -170,7 +182,9 @@ fn requests_fit_into_limits() {
     );
     check_container(
         json!({"resources": {"claims": [{"name": "x"}]}}),
-        &["spec.containers[0].resources.claims[0]: Not found: \"x\": must be one of the names in pod.spec.resourceClaims which is empty"],
+        &[
+            "spec.containers[0].resources.claims[0]: Not found: \"x\": must be one of the names in pod.spec.resourceClaims which is empty",
+        ],
     );
     check_container(
         with(json!({}), json!({"hugepages-2Mi": "2Mi"})),
@@ -195,7 +209,11 @@ fn a_pod_asks_for_at_least_what_its_containers_do() {
 
 #[test]
 fn volumes_have_one_source_and_mounts_a_volume() {
-    check("/volumes/0", json!({"name": "V", "emptyDir": {}}), &[&format!("spec.volumes[0].name: Invalid value: \"V\": {LABEL}")]);
+    check(
+        "/volumes/0",
+        json!({"name": "V", "emptyDir": {}}),
+        &[&format!("spec.volumes[0].name: Invalid value: \"V\": {LABEL}")],
+    );
     check(
         "/volumes/0",
         json!({"name": "v", "emptyDir": {}, "hostPath": {"path": "/"}}),
@@ -205,7 +223,9 @@ fn volumes_have_one_source_and_mounts_a_volume() {
     check(
         "/volumes/0",
         json!({"name": "v", "configMap": {"name": "a", "defaultMode": 512}}),
-        &["spec.volumes[0].configMap.defaultMode: Invalid value: 512: must be a number between 0 and 0777 (octal), both inclusive"],
+        &[
+            "spec.volumes[0].configMap.defaultMode: Invalid value: 512: must be a number between 0 and 0777 (octal), both inclusive",
+        ],
     );
     check(
         "/volumes/0",
@@ -228,7 +248,9 @@ fn volumes_have_one_source_and_mounts_a_volume() {
     );
     check_container(
         mount(json!({"name": "v", "mountPath": "/a", "mountPropagation": "Bidirectional"})),
-        &["spec.containers[0].volumeMounts.mountPropagation: Forbidden: Bidirectional mount propagation is available only to privileged containers"],
+        &[
+            "spec.containers[0].volumeMounts.mountPropagation: Forbidden: Bidirectional mount propagation is available only to privileged containers",
+        ],
     );
 }
 
@@ -255,11 +277,15 @@ fn probes_have_one_handler() {
     );
     check_container(
         json!({"lifecycle": {"preStop": {"sleep": {"seconds": 31}}}}),
-        &["spec.containers[0].lifecycle.preStop.sleep: Invalid value: 31: must be non-negative and less than terminationGracePeriodSeconds (30)"],
+        &[
+            "spec.containers[0].lifecycle.preStop.sleep: Invalid value: 31: must be non-negative and less than terminationGracePeriodSeconds (30)",
+        ],
     );
     check_more(
         json!({"initContainers": [{"name": "i", "image": "i", "livenessProbe": {"exec": {"command": ["a"]}}}]}),
-        &["spec.initContainers[0].livenessProbe: Forbidden: may not be set for init containers without restartPolicy=Always"],
+        &[
+            "spec.initContainers[0].livenessProbe: Forbidden: may not be set for init containers without restartPolicy=Always",
+        ],
     );
 }
 
@@ -267,13 +293,17 @@ fn probes_have_one_handler() {
 fn restart_policies_are_words() {
     check_more(
         json!({"restartPolicy": "Sometimes"}),
-        &["spec.restartPolicy: Unsupported value: \"Sometimes\": supported values: \"Always\", \"OnFailure\", \"Never\""],
+        &[
+            "spec.restartPolicy: Unsupported value: \"Sometimes\": supported values: \"Always\", \"OnFailure\", \"Never\"",
+        ],
     );
     let init = |policy: &str| json!({"initContainers": [{"name": "i", "image": "i", "restartPolicy": policy}]});
     check_more(init("Always"), &[]);
     check_more(
         init("X"),
-        &["spec.initContainers[0].restartPolicy: Unsupported value: \"X\": supported values: \"Always\", \"Never\", \"OnFailure\""],
+        &[
+            "spec.initContainers[0].restartPolicy: Unsupported value: \"X\": supported values: \"Always\", \"Never\", \"OnFailure\"",
+        ],
     );
 }
 
@@ -283,7 +313,9 @@ fn tolerations_match_something() {
     check_more(toleration(json!({"operator": "Exists"})), &[]);
     check_more(
         toleration(json!({"value": "x"})),
-        &["spec.tolerations[0].operator: Invalid value: \"\": operator must be Exists when `key` is empty, which means \"match all values and all keys\""],
+        &[
+            "spec.tolerations[0].operator: Invalid value: \"\": operator must be Exists when `key` is empty, which means \"match all values and all keys\"",
+        ],
     );
     check_more(
         toleration(json!({"key": "a", "operator": "Exists", "value": "x"})),
@@ -291,11 +323,15 @@ fn tolerations_match_something() {
     );
     check_more(
         toleration(json!({"key": "a", "operator": "Exists", "effect": "NoSchedule", "tolerationSeconds": 1})),
-        &["spec.tolerations[0].effect: Invalid value: \"NoSchedule\": effect must be 'NoExecute' when `tolerationSeconds` is set"],
+        &[
+            "spec.tolerations[0].effect: Invalid value: \"NoSchedule\": effect must be 'NoExecute' when `tolerationSeconds` is set",
+        ],
     );
     check_more(
         toleration(json!({"key": "a", "operator": "Exists", "effect": "X"})),
-        &["spec.tolerations[0].effect: Unsupported value: \"X\": supported values: \"NoSchedule\", \"PreferNoSchedule\", \"NoExecute\""],
+        &[
+            "spec.tolerations[0].effect: Unsupported value: \"X\": supported values: \"NoSchedule\", \"PreferNoSchedule\", \"NoExecute\"",
+        ],
     );
 }
 
@@ -305,16 +341,22 @@ fn affinities_are_complete() {
     let preferred = "preferredDuringSchedulingIgnoredDuringExecution";
     check_more(
         json!({"affinity": {"nodeAffinity": {required: {"nodeSelectorTerms": []}}}}),
-        &["spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms: Required value: must have at least one node selector term"],
+        &[
+            "spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms: Required value: must have at least one node selector term",
+        ],
     );
     check_more(
         json!({"affinity": {"nodeAffinity": {preferred: [{"weight": 101, "preference": {}}]}}}),
-        &["spec.affinity.nodeAffinity.preferredDuringSchedulingIgnoredDuringExecution[0].weight: Invalid value: 101: must be in the range 1-100"],
+        &[
+            "spec.affinity.nodeAffinity.preferredDuringSchedulingIgnoredDuringExecution[0].weight: Invalid value: 101: must be in the range 1-100",
+        ],
     );
     let term = json!({"matchExpressions": [{"key": "a", "operator": "In", "values": []}]});
     check_more(
         json!({"affinity": {"nodeAffinity": {required: {"nodeSelectorTerms": [term]}}}}),
-        &["spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms[0].matchExpressions[0].values: Required value: must be specified when `operator` is 'In' or 'NotIn'"],
+        &[
+            "spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms[0].matchExpressions[0].values: Required value: must be specified when `operator` is 'In' or 'NotIn'",
+        ],
     );
     let said = say(|spec| spec["affinity"] = json!({"podAffinity": {required: [{"labelSelector": {}}]}}));
     assert_eq!(said.len(), 3, "{said:?}");
@@ -328,7 +370,9 @@ fn spreading_needs_a_key_and_a_bound() {
     check_more(spread(json!([fine])), &[]);
     check_more(
         spread(json!([fine, fine])),
-        &["spec.topologySpreadConstraints[0].{topologyKey, whenUnsatisfiable}: Duplicate value: \"{zone, DoNotSchedule}\""],
+        &[
+            "spec.topologySpreadConstraints[0].{topologyKey, whenUnsatisfiable}: Duplicate value: \"{zone, DoNotSchedule}\"",
+        ],
     );
     check_more(
         spread(json!([{"topologyKey": "", "whenUnsatisfiable": "X", "minDomains": 1}])),
@@ -358,16 +402,15 @@ fn security_contexts_do_not_contradict_themselves() {
     );
     check_more(
         json!({"securityContext": {"seccompProfile": {"type": "Localhost"}}}),
-        &["spec.securityContext.seccompProfile.localhostProfile: Required value: must be set when seccomp type is Localhost"],
+        &[
+            "spec.securityContext.seccompProfile.localhostProfile: Required value: must be set when seccomp type is Localhost",
+        ],
     );
     let said = say(|spec| {
         spec["containers"][0]["securityContext"] = json!({"privileged": true, "allowPrivilegeEscalation": false});
     });
     assert!(said[0].ends_with("cannot set `allowPrivilegeEscalation` to false and `privileged` to true"), "{said:?}");
-    check_more(
-        json!({"hostUsers": false, "hostPID": true}),
-        &["spec.HostPID: Forbidden: when `hostUsers` is false"],
-    );
+    check_more(json!({"hostUsers": false, "hostPID": true}), &["spec.HostPID: Forbidden: when `hostUsers` is false"]);
     check_more(
         json!({"os": {"name": "windows"}, "hostPID": true}),
         &["spec.hostPID: Forbidden: cannot be set for a windows pod"],
@@ -422,7 +465,9 @@ fn a_template_tells_its_labels_without_metadata() {
 
 #[test]
 fn the_cost_of_deletion_is_a_plain_number() {
-    for (text, is_fine) in [("-5", true), ("0", true), ("+5", false), ("05", false), ("x", false), ("3000000000", false)] {
+    for (text, is_fine) in
+        [("-5", true), ("0", true), ("+5", false), ("05", false), ("x", false), ("3000000000", false)]
+    {
         assert_eq!(is_cost(text), is_fine, "{text}");
     }
 }

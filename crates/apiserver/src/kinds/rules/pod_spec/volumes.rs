@@ -95,8 +95,16 @@ fn check_source(name: &str, source: &Field<'_>, volume: &Field<'_>, owner: Owner
         "hostPath" => {
             if source.child("path").needs(errors) {
                 has_no_backsteps(&source.child("path"), errors);
-                let kinds =
-                    ["", "BlockDevice", "CharDevice", "Directory", "DirectoryOrCreate", "File", "FileOrCreate", "Socket"];
+                let kinds = [
+                    "",
+                    "BlockDevice",
+                    "CharDevice",
+                    "Directory",
+                    "DirectoryOrCreate",
+                    "File",
+                    "FileOrCreate",
+                    "Socket",
+                ];
                 source.child("type").one_of(&kinds, errors);
             }
         }
