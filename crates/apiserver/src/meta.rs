@@ -170,7 +170,7 @@ fn validate_annotations(annotations: &Value, at: &Path) -> Errors {
 
 fn validate_owners(owners: &Value, at: &Path) -> Errors {
     let mut errors = Errors::new();
-    let mut controller: Option<&str> = None;
+    let mut controller: Option<String> = None;
     for (index, owner) in owners.as_array().into_iter().flatten().enumerate() {
         let at_owner = at.index(index);
         let text = |name: &str| owner[name].as_str().unwrap_or_default();
@@ -189,17 +189,30 @@ fn validate_owners(owners: &Value, at: &Path) -> Errors {
             errors.push(Error::invalid(&at_owner, owner.clone(), why));
         }
         if owner["controller"] == true {
-            if let Some(first) = controller {
-                let why = format!(
-                    "Only one reference can have Controller set to true. Found \"true\" in references for {first} and {}",
-                    text("name")
+            let name = format!("{}/{}", text("kind"), text("name"));
+            if let Some(first) = &controller {
+                let detail = format!(
+                    "{}: Only one reference can have Controller set to true. Found \"true\" in references for {first} \
+                     and {name}",
+                    shown_owners(owners)
                 );
-                errors.push(Error::invalid(at, owners.clone(), why));
+                errors.push(Error { value: None, detail, ..Error::invalid(at, "", "") });
             }
-            controller = Some(text("name"));
+            controller = Some(name);
         }
     }
     errors
+}
+
+/// Owners as Go prints them: the fields in the order of their declaration.
+fn shown_owners(owners: &Value) -> String {
+    let fields = ["apiVersion", "kind", "name", "uid", "controller", "blockOwnerDeletion"];
+    let one = |owner: &Value| {
+        let parts = fields.iter().filter_map(|name| Some(format!("\"{name}\":{}", owner.get(name)?)));
+        format!("{{{}}}", parts.collect::<Vec<String>>().join(","))
+    };
+    let all: Vec<String> = owners.as_array().into_iter().flatten().map(one).collect();
+    format!("[{}]", all.join(","))
 }
 
 fn validate_finalizers(finalizers: &Value, at: &Path) -> Errors {
@@ -234,7 +247,7 @@ mod tests {
             |name: &str| json!({"apiVersion": "v1", "kind": "Pod", "name": name, "uid": name, "controller": true});
         let errors = validate_owners(&json!([owner("a"), owner("b")]), &Path::new("o"));
         assert_eq!(errors.len(), 1);
-        assert!(errors[0].detail.ends_with("in references for a and b"));
+        assert!(errors[0].detail.ends_with("in references for Pod/a and Pod/b"));
     }
 
     #[test]

@@ -140,7 +140,7 @@ impl Status {
     }
 
     /// Not now; perhaps after so many seconds, when that is known.
-    pub fn too_many_requests(message: &str, causes: Value, retry_seconds: u32) -> Self {
+    pub fn too_many_requests(message: &str, causes: &Value, retry_seconds: u32) -> Self {
         let mut details = json!({"causes": causes});
         let mut status = Self::new(429, "TooManyRequests", message);
         if retry_seconds > 0 {

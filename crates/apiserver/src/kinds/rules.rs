@@ -9,12 +9,14 @@ use kueue_core::time::Time;
 use serde_json::Value;
 
 use crate::random::Random;
+use crate::store::Store;
 
 mod check;
 mod claim;
 mod config_map;
 mod cron_job;
 mod defaults;
+mod endpoints;
 mod job;
 mod namespace;
 mod node;
@@ -39,6 +41,7 @@ pub struct Update<'a> {
 pub struct Moment<'a> {
     pub now: Time,
     pub random: &'a Random,
+    pub store: &'a Store,
 }
 
 /// What the pipeline asks about a kind.
@@ -48,6 +51,8 @@ pub struct Rules {
     pub has_generation: bool,
     /// Whether it never moves.
     pub keeps_generation: bool,
+    /// Whether it moves with the labels too.
+    pub labels_count_as_spec: bool,
     /// Whether a PUT may leave out `metadata.resourceVersion`.
     pub allows_unconditional_update: bool,
     /// Whether a PUT of an object that is not there creates it.
@@ -84,6 +89,8 @@ pub struct Rules {
     pub validate_update: fn(Update<'_>) -> Errors,
     /// Every mistake of a change of the status.
     pub validate_status: fn(Update<'_>) -> Errors,
+    /// Gives an object that is right what only one may have, such as an address; tells what it cannot have.
+    pub allocate: fn(&mut Value, Option<&Value>, Moment<'_>) -> Errors,
     /// What is told about an object that is accepted, new or changed.
     pub warn: fn(&Value, Option<&Value>) -> Vec<String>,
     /// Whether the first write of a new object counts even when nothing changes.
@@ -119,6 +126,7 @@ impl Rules {
     pub const PLAIN: Self = Self {
         has_generation: false,
         keeps_generation: false,
+        labels_count_as_spec: false,
         allows_unconditional_update: true,
         creates_on_update: false,
         answers_deleted: false,
@@ -137,6 +145,7 @@ impl Rules {
         validate_create: |_| Errors::new(),
         validate_update: |_| Errors::new(),
         validate_status: |_| Errors::new(),
+        allocate: |_, _, _| Errors::new(),
         warn: |_, _| Vec::new(),
         is_rewritten_once: |_| false,
         status_metadata: &["annotations", "labels", "finalizers", "ownerReferences"],
@@ -154,11 +163,6 @@ pub static CUSTOM: Rules = Rules { unknown_selector: UnknownSelector::Label, sta
 static PLAIN: Rules = Rules::PLAIN;
 static ANSWERS_DELETED: Rules = Rules { answers_deleted: true, ..Rules::PLAIN };
 static LIMIT_RANGE: Rules = Rules { creates_on_update: true, default: defaults::limit_range, ..Rules::PLAIN };
-static ENDPOINTS: Rules = Rules {
-    creates_on_update: true,
-    deprecation: Some("v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice"),
-    ..Rules::PLAIN
-};
 static PRIORITY_CLASS: Rules = Rules {
     keeps_generation: true,
     default: |object| defaults::fill(defaults::PRIORITY_CLASS, object),
@@ -183,8 +187,6 @@ static API_SERVICE: Rules = Rules {
 static DEFINITION: Rules = Rules { default: |object| defaults::fill(defaults::DEFINITION, object), ..Rules::STRICT };
 static CLAIM: Rules =
     Rules { answers_deleted: true, default: |object| defaults::fill(defaults::RESOURCE_CLAIM, object), ..Rules::PLAIN };
-static ENDPOINT_SLICE: Rules =
-    Rules { default: |object| defaults::fill(defaults::ENDPOINT_SLICE, object), ..Rules::WITH_GENERATION };
 static WITH_GENERATION: Rules = Rules::WITH_GENERATION;
 static STRICT: Rules = Rules::STRICT;
 static ANSWERS_WITH_GENERATION: Rules = Rules { answers_deleted: true, ..Rules::WITH_GENERATION };
@@ -225,7 +227,7 @@ pub fn of(group: &str, plural: &str) -> &'static Rules {
         ("", "podtemplates") => &workloads::POD_TEMPLATE,
         ("resource.k8s.io", "deviceclasses" | "resourceslices") => &ANSWERS_WITH_GENERATION,
         ("", "persistentvolumeclaims") => &claim::RULES,
-        ("", "endpoints") => &ENDPOINTS,
+        ("", "endpoints") => &endpoints::ENDPOINTS,
         ("", "limitranges") => &LIMIT_RANGE,
         ("batch", "jobs") => &job::RULES,
         ("apps", "deployments") => &workloads::DEPLOYMENT,
@@ -248,7 +250,7 @@ pub fn of(group: &str, plural: &str) -> &'static Rules {
         ("scheduling.k8s.io", "priorityclasses") => &PRIORITY_CLASS,
         ("batch", "cronjobs") => &cron_job::RULES,
         ("networking.k8s.io", "networkpolicies") => &NETWORK_POLICY,
-        ("discovery.k8s.io", "endpointslices") => &ENDPOINT_SLICE,
+        ("discovery.k8s.io", "endpointslices") => &endpoints::ENDPOINT_SLICE,
         ("networking.k8s.io", "ingresses") | ("flowcontrol.apiserver.k8s.io", _) => &WITH_GENERATION,
         _ => &PLAIN,
     }

@@ -200,7 +200,7 @@ fn why_not(status: &Value, name: &str, healthy: i64, desired: i64) -> String {
 
 fn refuse(why: &str, retry_seconds: u32) -> Status {
     let causes = json!([{"reason": "DisruptionBudget", "message": why}]);
-    Status::too_many_requests(VIOLATES, causes, retry_seconds)
+    Status::too_many_requests(VIOLATES, &causes, retry_seconds)
 }
 
 /// Sets a condition in place of the one with the same type; the time stays when its status does.

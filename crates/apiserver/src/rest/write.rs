@@ -145,7 +145,7 @@ impl Server {
             }
         }
         meta::fill(&mut value, resource, &self.random, &self.clock);
-        (resource.rules.prepare_create)(&mut value, Moment { now: self.clock.time(), random: &self.random });
+        (resource.rules.prepare_create)(&mut value, self.moment());
         crate::crd::prepare(resource, &mut value);
         // A custom resource loses what its schema does not know only when it is stored; others see it until then.
         let unpruned = (is_mutated && resource.custom.is_some()).then(|| value.clone());
@@ -155,6 +155,9 @@ impl Server {
         errors.extend((resource.rules.validate)(&value));
         errors.extend((resource.rules.validate_create)(&value));
         errors.extend(self.judge(resource, &value, None));
+        if errors.is_empty() {
+            errors = (resource.rules.allocate)(&mut value, None, self.moment());
+        }
         if !errors.is_empty() {
             return Err(write.invalid(&name, &errors));
         }
@@ -334,6 +337,11 @@ impl Server {
         Err(Status::conflict(call.about(resource), MODIFIED))
     }
 
+    /// What rules may need that is not in an object.
+    fn moment(&self) -> Moment<'_> {
+        Moment { now: self.clock.time(), random: &self.random, store: &self.store }
+    }
+
     /// Everything between what a client wants and what is stored.
     async fn next_value(&self, write: &Write<'_>, read: &Object, next: Next) -> Result<Value> {
         let (call, resource) = (write.call, write.resource);
@@ -352,8 +360,11 @@ impl Server {
             self.mutate(&attributes, Some(&mut value), Some(old)).await?;
         }
         check_preconditions(write, &value, old)?;
-        let value = self.prepare_next(write, old, value, has_managed)?;
-        let errors = self.mistakes(write, &value, old);
+        let mut value = self.prepare_next(write, old, value, has_managed)?;
+        let mut errors = self.mistakes(write, &value, old);
+        if errors.is_empty() && matches!(write.part, Part::Main) {
+            errors = (resource.rules.allocate)(&mut value, Some(old), self.moment());
+        }
         if !errors.is_empty() {
             return Err(write.invalid(&call.path.name, &errors));
         }
@@ -513,7 +524,8 @@ fn move_generation(resource: &Resource, value: &mut Value, old: &Value) {
         }
         desired
     };
-    if desired(value) != desired(old) {
+    let relabels = resource.rules.labels_count_as_spec && value["metadata"]["labels"] != old["metadata"]["labels"];
+    if relabels || desired(value) != desired(old) {
         let generation = old["metadata"]["generation"].as_i64().unwrap_or_default();
         value["metadata"]["generation"] = (generation + 1).into();
     }

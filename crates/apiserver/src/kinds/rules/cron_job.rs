@@ -115,6 +115,8 @@ fn check_template(spec: &Field<'_>, errors: &mut Errors) {
 
 #[cfg(test)]
 mod tests {
+    #![expect(clippy::needless_pass_by_value, reason = "cases read better without references")]
+
     use serde_json::json;
 
     use super::super::check::lines;

@@ -136,6 +136,13 @@ mod tests {
 
     use super::*;
 
+    /// Sets what the server sets.
+    pub fn create(job: &mut Value) {
+        let random = crate::random::Random::from_seed([0; 32]);
+        let store = crate::store::Store::default();
+        prepare_create(job, Moment { now: "2020-01-01T00:00:00Z".parse().unwrap(), random: &random, store: &store });
+    }
+
     #[test]
     fn completions_stay_open_when_only_parallelism_is_given() {
         let mut given = json!({"spec": {"parallelism": 3}});
@@ -149,8 +156,7 @@ mod tests {
     #[test]
     fn labels_of_the_template_become_the_jobs() {
         let mut job = json!({"metadata": {"name": "j", "uid": "u"}, "spec": {"template": {"metadata": {"labels": {"job-name": "x"}}}}});
-        let random = crate::random::Random::from_seed([0; 32]);
-        prepare_create(&mut job, Moment { now: "2020-01-01T00:00:00Z".parse().unwrap(), random: &random });
+        create(&mut job);
         assert_eq!(job["metadata"]["labels"]["job-name"], "x");
         assert_eq!(job["spec"]["selector"]["matchLabels"], json!({"batch.kubernetes.io/controller-uid": "u"}));
         assert!(has_labels_of_template(&job));

@@ -60,7 +60,7 @@ pub fn check_template(template: &Field<'_>, errors: &mut Errors) {
     let spec = template.child("spec");
     check_annotations(&short("annotations"), &spec, errors);
     check_spec(&spec, Owner::Template, errors);
-    if spec.child("ephemeralContainers").len() > 0 {
+    if !spec.child("ephemeralContainers").is_empty() {
         let why = "ephemeral containers not allowed in pod template";
         errors.push(spec.child("ephemeralContainers").forbidden(why));
     }

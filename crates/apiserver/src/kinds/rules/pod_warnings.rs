@@ -232,6 +232,8 @@ fn of_ports(spec: &Field<'_>, warnings: &mut Vec<String>) {
 
 #[cfg(test)]
 mod tests {
+    #![expect(clippy::needless_pass_by_value, reason = "cases read better without references")]
+
     use serde_json::json;
 
     use super::*;

@@ -304,6 +304,8 @@ fn stateful_name(name: &str) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
+    #![expect(clippy::needless_pass_by_value, reason = "cases read better without references")]
+
     use super::super::check::lines;
     use super::*;
 

@@ -284,6 +284,8 @@ fn check_restart_policy(spec: &Field<'_>, errors: &mut Errors) {
 
 #[cfg(test)]
 mod tests {
+    #![expect(clippy::needless_pass_by_value, reason = "cases read better without references")]
+
     use serde_json::json;
 
     use super::super::super::check::lines;
@@ -295,9 +297,7 @@ mod tests {
             "template": {"spec": {"containers": [{"name": "c", "image": "i"}], "restartPolicy": "Never"}}}});
         job["spec"].as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
         super::super::default(&mut job);
-        let random = crate::random::Random::from_seed([0; 32]);
-        let now = "2020-01-01T00:00:00Z".parse().unwrap();
-        super::super::prepare_create(&mut job, super::super::Moment { now, random: &random });
+        super::super::tests::create(&mut job);
         assert_eq!(lines(&validate(&job)), expected, "{fields}");
     }
 

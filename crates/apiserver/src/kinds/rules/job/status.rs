@@ -141,16 +141,20 @@ impl Move<'_> {
         let completions = spec.child("completions");
         let (done, failed) = (self.new.child("completedIndexes"), self.new.child("failedIndexes"));
         let (moves_done, moves_failed) = (self.changes("completedIndexes"), self.changes("failedIndexes"));
-        if moves_done && completions.is_set() {
-            if let Err(why) = indexes::count(done.text(), completions.number()) {
-                errors.push(done.invalid(format!("error parsing completedIndexes: {why}")));
-            }
+        if moves_done
+            && completions.is_set()
+            && let Err(why) = indexes::count(done.text(), completions.number())
+        {
+            errors.push(done.invalid(format!("error parsing completedIndexes: {why}")));
         }
         let is_limited = spec.child("backoffLimitPerIndex").is_set();
-        if moves_failed && completions.is_set() && is_limited && failed.is_set() {
-            if let Err(why) = indexes::count(failed.text(), completions.number()) {
-                errors.push(failed.invalid(format!("error parsing failedIndexes: {why}")));
-            }
+        if moves_failed
+            && completions.is_set()
+            && is_limited
+            && failed.is_set()
+            && let Err(why) = indexes::count(failed.text(), completions.number())
+        {
+            errors.push(failed.invalid(format!("error parsing failedIndexes: {why}")));
         }
         if moves_done && !done.is_empty() && spec.child("completionMode").text() != "Indexed" {
             errors.push(done.invalid("cannot set non-empty completedIndexes when non-indexed completion mode"));
@@ -235,6 +239,8 @@ impl Move<'_> {
 
 #[cfg(test)]
 mod tests {
+    #![expect(clippy::needless_pass_by_value, reason = "cases read better without references")]
+
     use serde_json::{Value, json};
 
     use super::super::super::check::lines;

@@ -120,9 +120,7 @@ mod tests {
             "template": {"spec": {"containers": [{"name": "c", "image": "i"}], "restartPolicy": "Never"}}}});
         change(&mut job);
         super::super::default(&mut job);
-        let random = crate::random::Random::from_seed([0; 32]);
-        let now = "2020-01-01T00:00:00Z".parse().unwrap();
-        super::super::prepare_create(&mut job, super::super::Moment { now, random: &random });
+        super::super::tests::create(&mut job);
         job
     }
 
@@ -157,7 +155,7 @@ mod tests {
     #[test]
     fn amounts_of_a_suspended_job_change_and_images_do_not() {
         let amounts = |job: &mut Value| {
-            job["spec"]["template"]["spec"]["containers"][0]["resources"] = json!({"requests": {"cpu": "1"}})
+            job["spec"]["template"]["spec"]["containers"][0]["resources"] = json!({"requests": {"cpu": "1"}});
         };
         assert_eq!(refused(&job(true, |_| {}), &job(true, amounts)), [""; 0]);
         let image = |job: &mut Value| job["spec"]["template"]["spec"]["containers"][0]["image"] = "other".into();

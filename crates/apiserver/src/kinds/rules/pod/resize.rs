@@ -117,6 +117,8 @@ fn check_amounts(container: &Field<'_>, old: &Value, spec: &Field<'_>, errors: &
 
 #[cfg(test)]
 mod tests {
+    #![expect(clippy::needless_pass_by_value, reason = "cases read better without references")]
+
     use serde_json::json;
 
     use super::super::super::check::lines;

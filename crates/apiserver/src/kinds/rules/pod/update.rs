@@ -208,6 +208,8 @@ pub fn validate_ephemeral(update: Update<'_>) -> Errors {
 
 #[cfg(test)]
 mod tests {
+    #![expect(clippy::needless_pass_by_value, reason = "cases read better without references")]
+
     use serde_json::json;
 
     use super::super::super::check::lines;

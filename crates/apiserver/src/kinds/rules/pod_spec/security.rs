@@ -146,7 +146,7 @@ pub fn check_host_users(spec: &Field<'_>, errors: &mut Errors) {
         }
     }
     for container in all_containers(spec) {
-        if container.child("volumeDevices").len() > 0 {
+        if !container.child("volumeDevices").is_empty() {
             errors.push(container.child("volumeDevices").forbidden(why));
         }
     }

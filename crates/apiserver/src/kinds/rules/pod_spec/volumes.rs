@@ -92,22 +92,7 @@ fn check_source(name: &str, source: &Field<'_>, volume: &Field<'_>, owner: Owner
                 errors.push(limit.forbidden("SizeLimit field must be a valid resource quantity"));
             }
         }
-        "hostPath" => {
-            if source.child("path").needs(errors) {
-                has_no_backsteps(&source.child("path"), errors);
-                let kinds = [
-                    "",
-                    "BlockDevice",
-                    "CharDevice",
-                    "Directory",
-                    "DirectoryOrCreate",
-                    "File",
-                    "FileOrCreate",
-                    "Socket",
-                ];
-                source.child("type").one_of(&kinds, errors);
-            }
-        }
+        "hostPath" => check_host_path(source, errors),
         "secret" | "configMap" => {
             source.child(if name == "secret" { "secretName" } else { "name" }).needs(errors);
             check_mode(&source.child("defaultMode"), errors);
@@ -135,6 +120,15 @@ fn check_source(name: &str, source: &Field<'_>, volume: &Field<'_>, owner: Owner
             source.child("pullPolicy").needs_one_of(&["Always", "IfNotPresent", "Never"], errors);
         }
         _ => {}
+    }
+}
+
+fn check_host_path(source: &Field<'_>, errors: &mut Errors) {
+    if source.child("path").needs(errors) {
+        has_no_backsteps(&source.child("path"), errors);
+        let kinds =
+            ["", "BlockDevice", "CharDevice", "Directory", "DirectoryOrCreate", "File", "FileOrCreate", "Socket"];
+        source.child("type").one_of(&kinds, errors);
     }
 }
 

@@ -98,6 +98,8 @@ fn check_collisions(update: Update<'_>, errors: &mut Errors) {
 
 #[cfg(test)]
 mod tests {
+    #![expect(clippy::needless_pass_by_value, reason = "cases read better without references")]
+
     use serde_json::{Value, json};
 
     use super::super::super::check::lines;
