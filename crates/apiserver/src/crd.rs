@@ -224,6 +224,12 @@ impl Server {
 
     /// A stored object as this version shows it.
     pub async fn shown(&self, resource: &Resource, object: &Arc<Object>) -> Result<Arc<Object>> {
+        if resource.storage == "events" {
+            let other = crate::kinds::rules::event_form(&resource.group, &object.value);
+            return Ok(
+                other.map_or_else(|| Arc::clone(object), |value| Arc::new(Object::shown_as(value, object.revision)))
+            );
+        }
         if resource.custom.as_ref().is_none_or(|custom| custom.is_uniform) {
             return Ok(Arc::clone(object));
         }

@@ -9,8 +9,11 @@ use crate::rest::list::{partial, typed};
 use crate::status::{Result, Status};
 
 mod cells;
+mod event;
+mod networking;
 mod node;
 mod pod;
+mod storage;
 
 /// What of the object comes with a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -58,7 +61,21 @@ pub fn row(resource: &Resource, object: &Value, include: Include, now: Timestamp
         Include::Object => typed(resource, object),
         Include::Nothing => Value::Null,
     };
-    json!({"cells": cells, "object": shown})
+    let mut row = json!({"cells": cells, "object": shown});
+    if let Some(conditions) = completion(resource, object) {
+        row["conditions"] = conditions;
+    }
+    row
+}
+
+/// A pod that has ended says so beside its cells, for clients that hide such rows.
+fn completion(resource: &Resource, object: &Value) -> Option<Value> {
+    let (reason, message) = match object["status"]["phase"].as_str().filter(|_| resource.storage == "pods")? {
+        "Succeeded" => ("Succeeded", "The pod has completed successfully."),
+        "Failed" => ("Failed", "The pod failed."),
+        _ => return None,
+    };
+    Some(json!([{"type": "Completed", "status": "True", "reason": reason, "message": message}]))
 }
 
 /// How long ago something was, as people say it.

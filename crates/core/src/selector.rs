@@ -69,7 +69,33 @@ impl LabelSelector {
     }
 }
 
+/// As `kubectl -l` takes it, ordered by key.
+impl fmt::Display for LabelSelector {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let equal = self.match_labels.iter().map(|(key, value)| (key.as_str(), format!("{key}={value}")));
+        let others = self.match_expressions.iter().map(|requirement| (requirement.key.as_str(), requirement.to_text()));
+        let mut parts: Vec<(&str, String)> = equal.chain(others).collect();
+        parts.sort_by_key(|(key, _)| *key);
+        let texts: Vec<String> = parts.into_iter().map(|(_, text)| text).collect();
+        f.write_str(&texts.join(","))
+    }
+}
+
 impl Requirement {
+    fn to_text(&self) -> String {
+        let key = &self.key;
+        let mut values = self.values.clone();
+        values.sort();
+        let values = values.join(",");
+        match self.operator {
+            Operator::In => format!("{key} in ({values})"),
+            Operator::NotIn => format!("{key} notin ({values})"),
+            Operator::Exists => key.clone(),
+            Operator::DoesNotExist => format!("!{key}"),
+            Operator::Other(_) => String::new(),
+        }
+    }
+
     fn matches(&self, labels: &BTreeMap<String, String>) -> bool {
         let value = labels.get(&self.key);
         match self.operator {

@@ -11,14 +11,21 @@ use serde_json::Value;
 use crate::random::Random;
 use crate::store::Store;
 
+mod autoscaler;
+mod budget;
 mod check;
 mod claim;
 mod config_map;
 mod cron_job;
 mod defaults;
+mod devices;
 mod endpoints;
+mod event;
+mod internal;
 mod job;
+mod lease;
 mod namespace;
+mod networking;
 mod node;
 mod pod;
 mod pod_spec;
@@ -27,6 +34,7 @@ mod pod_warnings;
 mod rbac;
 mod secret;
 mod service;
+mod unified_diff;
 mod workloads;
 
 /// A moment in the life of an object: what is about to be written, and what stands there.
@@ -176,7 +184,6 @@ static MUTATING_WEBHOOKS: Rules = Rules {
     },
     ..Rules::STRICT
 };
-static NETWORK_POLICY: Rules = Rules { default: defaults::network_policy, ..Rules::WITH_GENERATION };
 static WEBHOOKS: Rules = Rules { default: |object| defaults::fill(defaults::WEBHOOKS, object), ..Rules::STRICT };
 static POLICY: Rules = Rules { default: |object| defaults::fill(defaults::POLICY, object), ..Rules::STRICT };
 static API_SERVICE: Rules = Rules {
@@ -185,31 +192,8 @@ static API_SERVICE: Rules = Rules {
     ..Rules::PLAIN
 };
 static DEFINITION: Rules = Rules { default: |object| defaults::fill(defaults::DEFINITION, object), ..Rules::STRICT };
-static CLAIM: Rules =
-    Rules { answers_deleted: true, default: |object| defaults::fill(defaults::RESOURCE_CLAIM, object), ..Rules::PLAIN };
 static WITH_GENERATION: Rules = Rules::WITH_GENERATION;
-static STRICT: Rules = Rules::STRICT;
-static ANSWERS_WITH_GENERATION: Rules = Rules { answers_deleted: true, ..Rules::WITH_GENERATION };
 
-static EVENT: Rules = Rules {
-    creates_on_update: true,
-    selectable: &[
-        "involvedObject.kind",
-        "involvedObject.namespace",
-        "involvedObject.name",
-        "involvedObject.uid",
-        "involvedObject.apiVersion",
-        "involvedObject.resourceVersion",
-        "involvedObject.fieldPath",
-        "reason",
-        "reportingComponent",
-        "source",
-        "type",
-    ],
-    unknown_selector: UnknownSelector::Label,
-    ..Rules::PLAIN
-};
-static LEASE: Rules = Rules { allows_unconditional_update: false, creates_on_update: true, ..Rules::PLAIN };
 static STRICT_PLAIN: Rules = Rules { allows_unconditional_update: false, ..Rules::PLAIN };
 
 /// The rules of a built-in resource.
@@ -221,11 +205,14 @@ pub fn of(group: &str, plural: &str) -> &'static Rules {
         ("", "secrets") => &secret::RULES,
         ("", "nodes") => &node::RULES,
         ("", "services") => &service::RULES,
-        ("", "events") | ("events.k8s.io", "events") => &EVENT,
+        ("", "events") => &event::CORE,
+        ("events.k8s.io", "events") => &event::GROUP,
         ("", "serviceaccounts" | "resourcequotas") => &ANSWERS_DELETED,
-        ("resource.k8s.io", "resourceclaims" | "resourceclaimtemplates") => &CLAIM,
+        ("resource.k8s.io", "resourceclaims") => &devices::CLAIM,
+        ("resource.k8s.io", "resourceclaimtemplates") => &devices::CLAIM_TEMPLATE,
+        ("resource.k8s.io", "deviceclasses") => &devices::CLASS,
+        ("resource.k8s.io", "resourceslices") => &devices::SLICE,
         ("", "podtemplates") => &workloads::POD_TEMPLATE,
-        ("resource.k8s.io", "deviceclasses" | "resourceslices") => &ANSWERS_WITH_GENERATION,
         ("", "persistentvolumeclaims") => &claim::RULES,
         ("", "endpoints") => &endpoints::ENDPOINTS,
         ("", "limitranges") => &LIMIT_RANGE,
@@ -235,11 +222,11 @@ pub fn of(group: &str, plural: &str) -> &'static Rules {
         ("apps", "statefulsets") => &workloads::STATEFUL_SET,
         ("apps", "daemonsets") => &workloads::DAEMON_SET,
         ("apps", "controllerrevisions") => &workloads::CONTROLLER_REVISION,
-        ("coordination.k8s.io", "leases") => &LEASE,
+        ("coordination.k8s.io", "leases") => &lease::RULES,
         ("node.k8s.io", "runtimeclasses") => &STRICT_PLAIN,
         ("apiregistration.k8s.io", _) => &API_SERVICE,
         ("apiextensions.k8s.io", _) => &DEFINITION,
-        ("policy", "poddisruptionbudgets") => &STRICT,
+        ("policy", "poddisruptionbudgets") => &budget::RULES,
         ("admissionregistration.k8s.io", "mutatingwebhookconfigurations") => &MUTATING_WEBHOOKS,
         ("admissionregistration.k8s.io", "validatingwebhookconfigurations") => &WEBHOOKS,
         ("admissionregistration.k8s.io", _) => &POLICY,
@@ -249,11 +236,30 @@ pub fn of(group: &str, plural: &str) -> &'static Rules {
         ("rbac.authorization.k8s.io", "clusterrolebindings") => &rbac::CLUSTER_BINDING,
         ("scheduling.k8s.io", "priorityclasses") => &PRIORITY_CLASS,
         ("batch", "cronjobs") => &cron_job::RULES,
-        ("networking.k8s.io", "networkpolicies") => &NETWORK_POLICY,
+        ("networking.k8s.io", "networkpolicies") => &networking::NETWORK_POLICY,
+        ("networking.k8s.io", "ingresses") => &networking::INGRESS,
+        ("networking.k8s.io", "ingressclasses") => &networking::INGRESS_CLASS,
+        ("autoscaling", "horizontalpodautoscalers") => &autoscaler::RULES,
         ("discovery.k8s.io", "endpointslices") => &endpoints::ENDPOINT_SLICE,
-        ("networking.k8s.io", "ingresses") | ("flowcontrol.apiserver.k8s.io", _) => &WITH_GENERATION,
+        ("flowcontrol.apiserver.k8s.io", _) => &WITH_GENERATION,
         _ => &PLAIN,
     }
+}
+
+/// An event in the form in which a group shows it; nothing when that is the form it has.
+pub fn event_form(group: &str, value: &Value) -> Option<Value> {
+    let shown = if group.is_empty() { event_in_core(value) } else { event::to_group(value.clone()) };
+    (shown != *value).then_some(shown)
+}
+
+/// An event in the form of the core group.
+pub fn event_in_core(value: &Value) -> Value {
+    event::to_core(value.clone())
+}
+
+/// Where two structures differ, as Go prints them.
+fn internal_diff(shape: &str, old: &Value, new: &Value) -> String {
+    unified_diff::diff(&internal::lines(shape, old), &internal::lines(shape, new))
 }
 
 /// Sets a value where none is; the parent must be an object.

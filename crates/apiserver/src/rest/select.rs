@@ -75,17 +75,29 @@ fn unknown(resource: &Resource, field: &str) -> String {
 fn field_text(object: &Value, field: &str) -> String {
     let (path, unset) = match field {
         "status.successful" => ("status.succeeded", "0"),
+        "status.replicas" => (field, "0"),
         "source" => ("source.component", ""),
         "spec.unschedulable" | "spec.hostNetwork" => (field, "false"),
         _ => (field, ""),
     };
-    let found = path.split('.').try_fold(object, |value, name| value.get(name));
+    let at = |path: &str| path.split('.').try_fold(object, |value, name| value.get(name));
+    // An event may be stored in the form of the other group.
+    let found = at(path).or_else(|| {
+        OTHER_NAMES.iter().find_map(|(one, other)| {
+            let renamed = |from: &str, to: &str| path.strip_prefix(from).map(|rest| format!("{to}{rest}"));
+            at(&renamed(one, other).or_else(|| renamed(other, one))?)
+        })
+    });
     match found {
         Some(Value::String(text)) => text.clone(),
         Some(Value::Null) | None => unset.to_owned(),
         Some(other) => other.to_string(),
     }
 }
+
+/// How the two groups of events call what can be selected.
+const OTHER_NAMES: [(&str, &str); 3] =
+    [("involvedObject", "regarding"), ("reportingComponent", "reportingController"), ("source.", "deprecatedSource.")];
 
 #[cfg(test)]
 mod tests {
@@ -99,5 +111,12 @@ mod tests {
         assert_eq!(field_text(&json!({"spec": {"unschedulable": true}}), "spec.unschedulable"), "true");
         assert_eq!(field_text(&json!({}), "status.successful"), "0");
         assert_eq!(field_text(&json!({}), "spec.nodeName"), "");
+    }
+
+    #[test]
+    fn events_are_found_by_either_name() {
+        let event = json!({"regarding": {"name": "p"}});
+        assert_eq!(field_text(&event, "involvedObject.name"), "p");
+        assert_eq!(field_text(&event, "regarding.name"), "p");
     }
 }

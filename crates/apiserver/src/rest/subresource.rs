@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use kueue_core::field::{Error, Errors, Path, aggregate};
+use kueue_core::selector::LabelSelector;
 use serde_json::{Value, json};
 
 use super::eviction::set_condition;
@@ -235,13 +236,10 @@ impl ScalePaths {
 
 /// A label selector as `kubectl -l` takes it.
 fn selector_text(selector: &Value) -> String {
-    if let Some(text) = selector.as_str() {
-        return text.to_owned();
+    match selector.as_str() {
+        Some(text) => text.to_owned(),
+        None => serde_json::from_value::<LabelSelector>(selector.clone()).unwrap_or_default().to_string(),
     }
-    let labels = selector["matchLabels"].as_object().into_iter().flatten();
-    let parts: Vec<String> =
-        labels.map(|(key, value)| format!("{key}={}", value.as_str().unwrap_or_default())).collect();
-    parts.join(",")
 }
 
 fn set_at(value: &mut Value, path: &[String], new: Value) {

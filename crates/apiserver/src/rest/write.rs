@@ -306,7 +306,8 @@ impl Server {
         let (call, resource) = (write.call, write.resource);
         let key = call.key();
         for _ in 0..tries {
-            let read = self.store.get(&resource.storage, &key).ok_or_else(|| call.not_found(resource))?;
+            let stored = self.store.get(&resource.storage, &key).ok_or_else(|| call.not_found(resource))?;
+            let read = self.shown(resource, &stored).await?;
             let next = make(&read)?;
             let mut value = self.next_value(write, &read, next).await?;
             managed::keep_times(&read.value, &mut value);
@@ -322,9 +323,9 @@ impl Server {
                 // The answer shows the object as the write left it, at the revision it had.
                 let answer = Arc::new(Object::pretended(value.clone()));
                 let last = read.value.clone();
-                self.store.delete(&resource.storage, key.clone(), &read, last).map(|_| answer)
+                self.store.delete(&resource.storage, key.clone(), &stored, last).map(|_| answer)
             } else {
-                self.store.update(&resource.storage, key.clone(), &read, value)
+                self.store.update(&resource.storage, key.clone(), &stored, value)
             };
             match written {
                 Ok(object) => {

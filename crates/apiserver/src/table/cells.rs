@@ -1,10 +1,11 @@
 //! What stands in each column, as a table of small rules; kinds whose cells are a story have a file of their own.
 
 use jiff::Timestamp;
+use kueue_core::selector::LabelSelector;
 use kueue_core::time::Time;
-use serde_json::{Value, json};
+use serde_json::Value;
 
-use super::{age, human_duration, node, pod};
+use super::{age, event, human_duration, networking, node, pod, storage};
 use crate::kinds::Resource;
 
 /// How a cell is made from an object.
@@ -22,6 +23,7 @@ enum Unset {
     Empty,
     Zero,
     None,
+    Mark,
 }
 
 use Cell::{Age, At, Count, CreatedAt, Made};
@@ -40,10 +42,141 @@ fn rules(storage: &str) -> &'static [Cell] {
             Age,
             Made(|object, _| labels(&object["spec"]["selector"])),
         ],
-        "endpoints" => &[Made(endpoints), Age],
+        "endpoints" => &[Made(networking::endpoints), Age],
+        "endpointslices.discovery.k8s.io" => {
+            &[At("addressType", Unset::Empty), Made(networking::slice_ports), Made(networking::slice_endpoints), Age]
+        }
+        "resourcequotas" => &[Made(|object, _| quota(object, false)), Made(|object, _| quota(object, true)), Age],
+        "persistentvolumeclaims" => &[
+            Made(storage::phase),
+            At("spec.volumeName", Unset::Empty),
+            Made(storage::claim_capacity),
+            Made(storage::claim_modes),
+            Made(storage::class),
+            At("spec.volumeAttributesClassName", Unset::Mark),
+            Age,
+            At("spec.volumeMode", Unset::Mark),
+        ],
+        "persistentvolumes" => &[
+            At("spec.capacity.storage", Unset::Zero),
+            Made(|object, _| storage::access_modes(&object["spec"]["accessModes"]).into()),
+            At("spec.persistentVolumeReclaimPolicy", Unset::Empty),
+            Made(storage::phase),
+            Made(storage::volume_claim),
+            Made(storage::class),
+            At("spec.volumeAttributesClassName", Unset::Mark),
+            At("status.reason", Unset::Empty),
+            Age,
+            At("spec.volumeMode", Unset::Mark),
+        ],
+        "replicationcontrollers" => &[
+            At("spec.replicas", Unset::Zero),
+            At("status.replicas", Unset::Zero),
+            At("status.readyReplicas", Unset::Zero),
+            Age,
+            Made(container_names),
+            Made(container_images),
+            Made(|object, _| labels(&object["spec"]["selector"])),
+        ],
+        "cronjobs.batch" => &[
+            At("spec.schedule", Unset::Empty),
+            At("spec.timeZone", Unset::None),
+            Made(|object, _| (if object["spec"]["suspend"] == true { "True" } else { "False" }).into()),
+            Made(|object, _| object["status"]["active"].as_array().map_or(0, Vec::len).into()),
+            Made(last_schedule),
+            Age,
+            Made(|object, _| containers(&object["spec"]["jobTemplate"]["spec"]["template"]["spec"], "name")),
+            Made(|object, _| containers(&object["spec"]["jobTemplate"]["spec"]["template"]["spec"], "image")),
+            Made(|object, _| selector_text(&object["spec"]["jobTemplate"]["spec"]["selector"])),
+        ],
+        "horizontalpodautoscalers.autoscaling" => &[
+            Made(networking::scale_target),
+            Made(networking::metrics),
+            Made(|object, _| match object["spec"]["minReplicas"].as_i64() {
+                Some(least) => least.to_string().into(),
+                None => "<unset>".into(),
+            }),
+            At("spec.maxReplicas", Unset::Zero),
+            At("status.currentReplicas", Unset::Zero),
+            Age,
+        ],
+        "ingresses.networking.k8s.io" => &[
+            At("spec.ingressClassName", Unset::None),
+            Made(networking::ingress_hosts),
+            Made(networking::ingress_address),
+            Made(networking::ingress_ports),
+            Age,
+        ],
+        "networkpolicies.networking.k8s.io" => &[Made(|object, _| selector_text(&object["spec"]["podSelector"])), Age],
+        "servicecidrs.networking.k8s.io" => &[Made(|object, _| joined(&object["spec"]["cidrs"], ",").into()), Age],
+        "storageclasses.storage.k8s.io" => &[
+            At("provisioner", Unset::Empty),
+            At("reclaimPolicy", Unset::Empty),
+            At("volumeBindingMode", Unset::Empty),
+            Made(|object, _| (object["allowVolumeExpansion"] == true).into()),
+            Age,
+        ],
+        "csinodes.storage.k8s.io" => {
+            &[Made(|object, _| object["spec"]["drivers"].as_array().map_or(0, Vec::len).into()), Age]
+        }
+        "csidrivers.storage.k8s.io" => &[
+            Made(|object, _| (object["spec"]["attachRequired"] != false).into()),
+            Made(|object, _| (object["spec"]["podInfoOnMount"] == true).into()),
+            Made(|object, _| (object["spec"]["storageCapacity"] == true).into()),
+            Made(storage::driver_audiences),
+            Made(|object, _| (object["spec"]["requiresRepublish"] == true).into()),
+            Made(storage::driver_modes),
+            Age,
+        ],
+        "volumeattachments.storage.k8s.io" => &[
+            At("spec.attacher", Unset::Empty),
+            At("spec.source.persistentVolumeName", Unset::Empty),
+            At("spec.nodeName", Unset::Empty),
+            Made(|object, _| (object["status"]["attached"] == true).into()),
+            Age,
+        ],
+        "volumeattributesclasses.storage.k8s.io" => &[At("driverName", Unset::Empty), Age],
+        "resourceclaims.resource.k8s.io" => &[Made(storage::claim_state), Age],
+        "resourceslices.resource.k8s.io" => &[
+            At("spec.nodeName", Unset::Empty),
+            At("spec.driver", Unset::Empty),
+            At("spec.pool.name", Unset::Empty),
+            Age,
+        ],
+        "validatingadmissionpolicies.admissionregistration.k8s.io" => &[
+            Made(|object, _| object["spec"]["validations"].as_array().map_or(0, Vec::len).into()),
+            Made(param_kind),
+            Age,
+        ],
+        "mutatingadmissionpolicies.admissionregistration.k8s.io" => &[
+            Made(|object, _| object["spec"]["mutations"].as_array().map_or(0, Vec::len).into()),
+            Made(param_kind),
+            Age,
+        ],
+        "validatingadmissionpolicybindings.admissionregistration.k8s.io"
+        | "mutatingadmissionpolicybindings.admissionregistration.k8s.io" => {
+            &[At("spec.policyName", Unset::Empty), Made(param_ref), Age]
+        }
+        "apiservices.apiregistration.k8s.io" => &[Made(api_service), Made(api_available), Age],
+        "flowschemas.flowcontrol.apiserver.k8s.io" => &[
+            At("spec.priorityLevelConfiguration.name", Unset::Empty),
+            At("spec.matchingPrecedence", Unset::Zero),
+            At("spec.distinguisherMethod.type", Unset::None),
+            Age,
+            Made(is_dangling),
+        ],
+        "prioritylevelconfigurations.flowcontrol.apiserver.k8s.io" => &[
+            At("spec.type", Unset::Empty),
+            At("spec.limited.nominalConcurrencyShares", Unset::None),
+            At("spec.limited.limitResponse.queuing.queues", Unset::None),
+            At("spec.limited.limitResponse.queuing.handSize", Unset::None),
+            At("spec.limited.limitResponse.queuing.queueLengthLimit", Unset::None),
+            Age,
+        ],
         "limitranges"
         | "roles.rbac.authorization.k8s.io"
         | "clusterroles.rbac.authorization.k8s.io"
+        | "csistoragecapacities.storage.k8s.io"
         | "customresourcedefinitions.apiextensions.k8s.io" => &[CreatedAt],
         "rolebindings.rbac.authorization.k8s.io" | "clusterrolebindings.rbac.authorization.k8s.io" => &[
             Made(|object, _| {
@@ -122,7 +255,7 @@ fn rules(storage: &str) -> &'static [Cell] {
             Made(|object, _| labels(&object["template"]["metadata"]["labels"])),
         ],
         "ingressclasses.networking.k8s.io" => {
-            &[At("spec.controller", Unset::Empty), At("spec.parameters", Unset::None), Age]
+            &[At("spec.controller", Unset::Empty), Made(networking::class_parameters), Age]
         }
         "controllerrevisions.apps" => &[Made(controller), At("revision", Unset::Zero), Age],
         _ => &[Age],
@@ -137,10 +270,10 @@ pub fn of(resource: &Resource, object: &Value, now: Timestamp) -> Vec<Value> {
     match resource.storage.as_str() {
         "pods" => return pod::cells(object, now),
         "nodes" => return node::cells(object, now),
-        "events" => return event(object, now),
+        "events" => return event::cells(object, now),
         _ => {}
     }
-    let mut cells = vec![object["metadata"]["name"].clone()];
+    let mut cells = vec![shown_name(resource, object)];
     for rule in rules(&resource.storage) {
         cells.push(match rule {
             Age => age(&object["metadata"]["creationTimestamp"], now).into(),
@@ -160,6 +293,20 @@ pub fn of(resource: &Resource, object: &Value, now: Timestamp) -> Vec<Value> {
     cells
 }
 
+/// A class that others fall back to says so beside its name.
+fn shown_name(resource: &Resource, object: &Value) -> Value {
+    let annotation = match resource.storage.as_str() {
+        "ingressclasses.networking.k8s.io" => "ingressclass.kubernetes.io/is-default-class",
+        "storageclasses.storage.k8s.io" => "storageclass.kubernetes.io/is-default-class",
+        _ => return object["metadata"]["name"].clone(),
+    };
+    let name = text(&object["metadata"]["name"]);
+    match text(&object["metadata"]["annotations"][annotation]) {
+        "true" => format!("{name} (default)").into(),
+        _ => name.into(),
+    }
+}
+
 fn at(object: &Value, path: &str, unset: &Unset) -> Value {
     let found = path.split('.').try_fold(object, |value, name| value.get(name)).filter(|value| !value.is_null());
     let is_empty = found.is_some_and(|value| value == "");
@@ -168,6 +315,7 @@ fn at(object: &Value, path: &str, unset: &Unset) -> Value {
         (_, Unset::Empty) => "".into(),
         (_, Unset::Zero) => 0.into(),
         (_, Unset::None) => "<none>".into(),
+        (_, Unset::Mark) => "<unset>".into(),
     }
 }
 
@@ -188,12 +336,87 @@ pub fn labels(map: &Value) -> Value {
 }
 
 fn selector(object: &Value, _: Timestamp) -> Value {
-    let selector = &object["spec"]["selector"];
-    let mut parts: Vec<String> = Vec::new();
-    for (key, value) in selector["matchLabels"].as_object().into_iter().flatten() {
-        parts.push(format!("{key}={}", value.as_str().unwrap_or_default()));
+    selector_text(&object["spec"]["selector"])
+}
+
+fn selector_text(selector: &Value) -> Value {
+    let parsed: LabelSelector = serde_json::from_value(selector.clone()).unwrap_or_default();
+    match parsed.to_string() {
+        text if text.is_empty() => "<none>".into(),
+        text => text.into(),
     }
-    parts.join(",").into()
+}
+
+/// Text, or nothing.
+pub fn text(value: &Value) -> &str {
+    value.as_str().unwrap_or_default()
+}
+
+pub fn joined(list: &Value, separator: &str) -> String {
+    let items: Vec<&str> = list.as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+    items.join(separator)
+}
+
+/// What is used of a quota, for requests and objects or for limits.
+fn quota(object: &Value, of_limits: bool) -> Value {
+    let status = &object["status"];
+    let mut parts = Vec::new();
+    for (name, hard) in status["hard"].as_object().into_iter().flatten() {
+        if name.starts_with("limits.") == of_limits {
+            let used = status["used"][name].as_str().unwrap_or("0");
+            parts.push(format!("{name}: {used}/{}", text(hard)));
+        }
+    }
+    parts.join(", ").into()
+}
+
+fn last_schedule(object: &Value, now: Timestamp) -> Value {
+    match &object["status"]["lastScheduleTime"] {
+        Value::Null => "<none>".into(),
+        time => age(time, now).into(),
+    }
+}
+
+fn param_kind(object: &Value, _: Timestamp) -> Value {
+    let kind = &object["spec"]["paramKind"];
+    match kind {
+        Value::Null => "<unset>".into(),
+        kind => format!("{}/{}", text(&kind["apiVersion"]), text(&kind["kind"])).into(),
+    }
+}
+
+fn param_ref(object: &Value, _: Timestamp) -> Value {
+    let reference = &object["spec"]["paramRef"];
+    match (text(&reference["name"]), text(&reference["namespace"])) {
+        ("", _) => "<unset>".into(),
+        (name, "") => format!("*/{name}").into(),
+        (name, namespace) => format!("{namespace}/{name}").into(),
+    }
+}
+
+fn api_service(object: &Value, _: Timestamp) -> Value {
+    let service = &object["spec"]["service"];
+    if service.is_null() {
+        return "Local".into();
+    }
+    format!("{}/{}", text(&service["namespace"]), text(&service["name"])).into()
+}
+
+fn api_available(object: &Value, _: Timestamp) -> Value {
+    let conditions = object["status"]["conditions"].as_array().into_iter().flatten();
+    let found = conditions.into_iter().find(|condition| condition["type"] == "Available");
+    match found {
+        None => "Unknown".into(),
+        Some(condition) if condition["status"] == "True" => "True".into(),
+        Some(condition) => format!("{} ({})", text(&condition["status"]), text(&condition["reason"])).into(),
+    }
+}
+
+/// Whether a flow leads to a level that is not there; nobody may have said yet.
+fn is_dangling(object: &Value, _: Timestamp) -> Value {
+    let conditions = object["status"]["conditions"].as_array().into_iter().flatten();
+    let found = conditions.into_iter().find(|condition| condition["type"] == "Dangling");
+    found.map_or_else(|| "?".into(), |condition| condition["status"].clone())
 }
 
 fn containers(spec: &Value, field: &str) -> Value {
@@ -280,24 +503,6 @@ fn service_ports(object: &Value, _: Timestamp) -> Value {
     if ports.is_empty() { "<none>".into() } else { ports.join(",").into() }
 }
 
-fn endpoints(object: &Value, _: Timestamp) -> Value {
-    let mut found = Vec::new();
-    for subset in object["subsets"].as_array().into_iter().flatten() {
-        for port in subset["ports"].as_array().into_iter().flatten() {
-            for address in subset["addresses"].as_array().into_iter().flatten() {
-                found.push(format!("{}:{}", address["ip"].as_str().unwrap_or_default(), number(&port["port"])));
-            }
-        }
-    }
-    if found.is_empty() {
-        return "<none>".into();
-    }
-    let more = found.len().saturating_sub(3);
-    found.truncate(3);
-    let text = found.join(",");
-    if more > 0 { format!("{text} + {more} more...").into() } else { text.into() }
-}
-
 fn has_condition(object: &Value, kind: &str) -> bool {
     let conditions = object["status"]["conditions"].as_array().into_iter().flatten();
     conditions.into_iter().any(|condition| condition["type"] == kind && condition["status"] == "True")
@@ -339,42 +544,6 @@ fn job_duration(object: &Value, now: Timestamp) -> Value {
     };
     let status = &object["status"];
     let Some(start) = second(&status["startTime"]) else { return "".into() };
-    let conditions = status["conditions"].as_array().into_iter().flatten();
-    let failed =
-        conditions.into_iter().find(|condition| condition["type"] == "Failed" && condition["status"] == "True");
-    let end = second(&status["completionTime"])
-        .or_else(|| failed.and_then(|condition| second(&condition["lastTransitionTime"])))
-        .unwrap_or_else(|| now.as_second());
+    let end = second(&status["completionTime"]).unwrap_or_else(|| now.as_second());
     human_duration(end - start).into()
-}
-
-/// Events have no name in front: what happened comes first.
-fn event(object: &Value, now: Timestamp) -> Vec<Value> {
-    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-    let involved = if object["involvedObject"].is_object() { &object["involvedObject"] } else { &object["regarding"] };
-    let first = [&object["firstTimestamp"], &object["eventTime"], &object["metadata"]["creationTimestamp"]];
-    let last = [&object["series"]["lastObservedTime"], &object["lastTimestamp"], first[0], first[1]];
-    let seen = |times: &[&Value]| {
-        let found = times.iter().find(|time| time.is_string()).copied().unwrap_or(&Value::Null);
-        age(&json!(text(found).split('.').next().map(|start| format!("{}Z", start.trim_end_matches('Z')))), now)
-    };
-    let source = &object["source"];
-    let component = [text(&source["component"]), text(&source["host"])];
-    let component: Vec<&str> = component.iter().map(String::as_str).filter(|part| !part.is_empty()).collect();
-    let count = object["series"]["count"].as_i64().or(object["count"].as_i64()).unwrap_or(1);
-    let reporter = [text(&object["reportingComponent"]), text(&object["reportingInstance"])];
-    let reporter: Vec<&str> = reporter.iter().map(String::as_str).filter(|part| !part.is_empty()).collect();
-    let component = if component.is_empty() { reporter.join(", ") } else { component.join(", ") };
-    vec![
-        seen(&last).into(),
-        object["type"].clone(),
-        object["reason"].clone(),
-        format!("{}/{}", text(&involved["kind"]).to_lowercase(), text(&involved["name"])).into(),
-        text(&involved["fieldPath"]).into(),
-        component.into(),
-        text(&object["message"]).trim().to_owned().into(),
-        seen(&first[..2]).into(),
-        count.into(),
-        object["metadata"]["name"].clone(),
-    ]
 }

@@ -30,6 +30,8 @@ struct Summary {
     containers: usize,
     restarts: i64,
     last_restart: Option<i64>,
+    /// Of those, what containers did that run beside the others.
+    sidecars: (i64, Option<i64>),
 }
 
 impl Summary {
@@ -71,10 +73,12 @@ impl Summary {
             declared.iter().filter(|one| one["restartPolicy"] == "Always").map(|one| &one["name"]).collect();
         self.containers += restartable.len();
         for (index, status) in statuses.iter().enumerate() {
+            let before = (self.restarts, self.last_restart);
             self.count_restarts(status);
             let is_restartable = restartable.contains(&&status["name"]);
-            if is_restartable && status["ready"] == true {
-                self.ready += 1;
+            if is_restartable {
+                let (count, last) = self.sidecars;
+                self.sidecars = (count + self.restarts - before.0, last.max(last_end(status)));
             }
             let state = &status["state"];
             let ended = &state["terminated"];
@@ -82,6 +86,7 @@ impl Summary {
                 continue;
             }
             if is_restartable && status["started"] == true {
+                self.ready += usize::from(status["ready"] == true);
                 continue;
             }
             self.word = match (ended.is_object(), state["waiting"]["reason"].as_str()) {
@@ -95,7 +100,10 @@ impl Summary {
     }
 
     fn look_at_containers(&mut self, statuses: &[Value], conditions: &[Value]) {
+        // Containers that ran before the others no longer matter.
+        (self.restarts, self.last_restart) = self.sidecars;
         let mut is_running = false;
+        let mut failure = String::new();
         for status in statuses.iter().rev() {
             self.count_restarts(status);
             let state = &status["state"];
@@ -104,22 +112,35 @@ impl Summary {
                 self.word = reason.to_owned();
             } else if state["terminated"].is_object() {
                 self.word = ending(&state["terminated"]);
+                if state["terminated"]["exitCode"].as_i64().unwrap_or_default() != 0 {
+                    failure = self.word.clone();
+                }
             } else if status["ready"] == true && state["running"].is_object() {
                 is_running = true;
                 self.ready += 1;
             }
         }
-        if self.word == "Completed" && is_running {
-            self.word = if is_true(conditions, "Ready") { "Running" } else { "NotReady" }.into();
+        if self.word == "Completed" {
+            if is_running && is_true(conditions, "Ready") {
+                self.word = "Running".into();
+            } else if !failure.is_empty() {
+                self.word = failure;
+            } else if is_running {
+                self.word = "NotReady".into();
+            }
         }
     }
 
     fn count_restarts(&mut self, status: &Value) {
         self.restarts += status["restartCount"].as_i64().unwrap_or_default();
-        let ended = &status["lastState"]["terminated"]["finishedAt"];
-        let second = ended.as_str().and_then(|text| text.parse::<Timestamp>().ok()).map(Timestamp::as_second);
-        self.last_restart = self.last_restart.max(second);
+        self.last_restart = self.last_restart.max(last_end(status));
     }
+}
+
+/// When a container ended before it was started again.
+fn last_end(status: &Value) -> Option<i64> {
+    let ended = &status["lastState"]["terminated"]["finishedAt"];
+    ended.as_str().and_then(|text| text.parse::<Timestamp>().ok()).map(Timestamp::as_second)
 }
 
 /// Why a container ended, in one word.

@@ -5,7 +5,8 @@ use kueue_core::name::{dns1123_label, dns1123_subdomain};
 use serde_json::{Value, json};
 
 use super::check::Field;
-use super::{Moment, Rules, UnknownSelector, Update, defaults, immutable};
+use super::pod::put;
+use super::{Moment, Rules, UnknownSelector, Update, defaults, immutable, internal_diff};
 
 pub static RULES: Rules = Rules {
     answers_deleted: true,
@@ -16,6 +17,8 @@ pub static RULES: Rules = Rules {
     validate,
     validate_update,
     validate_status,
+    // A real server stores a new claim without the phase that it shows.
+    is_rewritten_once: |_| true,
     ..Rules::PLAIN
 };
 
@@ -99,31 +102,33 @@ fn check_both_sources(spec: &Field<'_>, errors: &mut Errors) {
     }
 }
 
+/// Undoes what an update may do: a volume is given once, and a class once; a bound claim may grow.
+fn take_back(spec: &mut Value, update: Update<'_>) {
+    let old = &update.old["spec"];
+    if old["volumeName"].as_str().unwrap_or_default().is_empty() {
+        put(spec, "volumeName", old);
+    }
+    if old["storageClassName"].is_null() && !spec["storageClassName"].is_null() {
+        put(spec, "storageClassName", old);
+    }
+    if update.new["status"]["phase"] == "Bound" {
+        put(spec, "volumeAttributesClassName", old);
+        if let Some(size) = spec.pointer_mut("/resources/requests/storage") {
+            *size = old["resources"]["requests"]["storage"].clone();
+        }
+    }
+}
+
 fn validate_update(update: Update<'_>) -> Errors {
     let mut errors = Errors::new();
-    let is_bound = update.new["status"]["phase"] == "Bound";
-    // A volume is given once, and a class once; a bound claim may grow.
-    let frozen = |object: &Value| {
-        let mut spec = object["spec"].clone();
-        let mut free = Vec::new();
-        if update.old["spec"]["volumeName"].as_str().unwrap_or_default().is_empty() {
-            free.push("volumeName");
-        }
-        if update.old["spec"]["storageClassName"].is_null() && !update.new["spec"]["storageClassName"].is_null() {
-            free.push("storageClassName");
-        }
-        if is_bound {
-            free.push("volumeAttributesClassName");
-            spec["resources"]["requests"]["storage"] = Value::Null;
-        }
-        for name in free {
-            spec[name] = Value::Null;
-        }
-        spec
-    };
-    if frozen(update.new) != frozen(update.old) {
-        let why = "spec is immutable after creation except resources.requests and volumeAttributesClassName for bound \
-                   claims\n";
+    let mut allowed = update.new["spec"].clone();
+    take_back(&mut allowed, update);
+    if allowed != update.old["spec"] {
+        let diff = internal_diff("PersistentVolumeClaimSpec", &update.old["spec"], &allowed);
+        let why = format!(
+            "spec is immutable after creation except resources.requests and volumeAttributesClassName for bound \
+             claims\n{diff}"
+        );
         errors.push(Error::forbidden(&Path::new("spec"), why));
     }
     let (new, old) = (Field::root(update.new), Field::root(update.old));

@@ -20,7 +20,23 @@ fn validate(object: &Value) -> Errors {
     for key in keys("binaryData") {
         errors.extend(check_key(key, &Path::new("binaryData").key(key)));
     }
+    if bytes(object) > DATA_BYTES_MAX {
+        // It is the whole object that is too large.
+        errors.push(Error::too_long(&Path::default(), DATA_BYTES_MAX));
+    }
     errors
+}
+
+/// All values together.
+const DATA_BYTES_MAX: usize = 1 << 20;
+
+fn bytes(object: &Value) -> usize {
+    let lengths = |field: &str| {
+        let texts = object[field].as_object().into_iter().flat_map(Map::values).filter_map(Value::as_str);
+        texts.map(str::len).collect::<Vec<usize>>()
+    };
+    // Three bytes are four letters.
+    lengths("data").iter().sum::<usize>() + lengths("binaryData").iter().map(|length| length / 4 * 3).sum::<usize>()
 }
 
 /// What is wrong with a key of a ConfigMap or Secret.
@@ -63,4 +79,38 @@ pub fn check_immutable(update: Update<'_>, fields: &[&str]) -> Errors {
         }
     }
     errors
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::super::check::lines;
+    use super::*;
+
+    #[test]
+    fn keys_are_plain_and_in_one_place() {
+        let say = |map: Value| lines(&validate(&map));
+        assert_eq!(say(json!({"data": {"a.b": "1"}})), [""; 0]);
+        assert_eq!(
+            say(json!({"data": {"a": "1"}, "binaryData": {"a": ""}})),
+            ["data[a]: Invalid value: \"a\": duplicate of key present in binaryData"]
+        );
+        assert_eq!(say(json!({"data": {"..": ""}})), ["data[..]: Invalid value: \"..\": must not be '..'"]);
+        assert_eq!(
+            say(json!({"data": {"a": "x".repeat(DATA_BYTES_MAX + 1)}})),
+            [": Too long: may not be more than 1048576 bytes"]
+        );
+    }
+
+    #[test]
+    fn what_is_immutable_stays_so() {
+        let old = json!({"immutable": true, "data": {"a": "1"}});
+        let new = json!({"data": {"a": "2"}});
+        let why = "Forbidden: field is immutable when `immutable` is set";
+        assert_eq!(
+            lines(&validate_update(Update { new: &new, old: &old })),
+            [format!("immutable: {why}"), format!("data: {why}")]
+        );
+    }
 }

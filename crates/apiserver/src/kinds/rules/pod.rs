@@ -4,7 +4,7 @@ use kueue_core::field::Errors;
 use serde_json::{Value, json};
 
 use super::check::Field;
-use super::pod_spec::{Owner, check_annotations, check_spec};
+use super::pod_spec::{Owner, check_annotations, check_spec, requested_together};
 use super::pod_template::default_spec;
 use super::{Moment, PartRules, Rules, UnknownSelector, pod_warnings, set_default};
 
@@ -12,6 +12,8 @@ mod qos;
 mod resize;
 mod status;
 mod update;
+
+pub use update::put;
 
 pub static RULES: Rules = Rules {
     has_generation: true,
@@ -61,11 +63,50 @@ fn default(object: &mut Value) {
     set_default(object, "spec", json!({}));
     let spec = &mut object["spec"];
     default_spec(spec);
+    default_amounts(spec);
     set_default(spec, "enableServiceLinks", true);
     if let Some(address) = object.pointer("/status/podIP").cloned()
         && let Some(status) = object.get_mut("status")
     {
         set_default(status, "podIPs", json!([{"ip": address}]));
+    }
+}
+
+/// What a pod asks for and the ports of its host, which its template leaves open.
+fn default_amounts(spec: &mut Value) {
+    let uses_host_network = spec["hostNetwork"] == true;
+    for list in ["containers", "initContainers"] {
+        for container in spec.get_mut(list).and_then(Value::as_array_mut).into_iter().flatten() {
+            request_limits(&mut container["resources"]);
+            let ports = container.get_mut("ports").and_then(Value::as_array_mut).into_iter().flatten();
+            for port in ports.filter(|_| uses_host_network) {
+                let number = port["containerPort"].clone();
+                set_default(port, "hostPort", number);
+            }
+        }
+    }
+    if spec.get("resources").is_some_and(Value::is_object) {
+        let together = requested_together(&Field::root(&*spec));
+        if let Some(requests) = crate::schema::object_at(spec, &["resources", "requests"]) {
+            for (name, amount) in together.into_iter().filter(|(name, _)| ["cpu", "memory"].contains(&name.as_str())) {
+                requests.entry(name).or_insert_with(|| amount.to_string().into());
+            }
+        }
+        request_limits(&mut spec["resources"]);
+        let resources = spec["resources"].as_object_mut();
+        if let Some(resources) = resources.filter(|resources| resources.get("requests") == Some(&json!({}))) {
+            resources.remove("requests");
+        }
+    }
+}
+
+/// What is limited and not asked for is asked for up to its limit.
+fn request_limits(resources: &mut Value) {
+    let Some(Value::Object(limits)) = resources.get("limits").cloned() else { return };
+    if let Some(requests) = crate::schema::object_at(resources, &["requests"]) {
+        for (name, limit) in limits {
+            requests.entry(name).or_insert(limit);
+        }
     }
 }
 
@@ -170,6 +211,17 @@ fn validate_create(object: &Value) -> Errors {
 mod tests {
     use super::super::check::lines;
     use super::*;
+
+    #[test]
+    fn limits_are_requested() {
+        let mut pod = json!({"spec": {"hostNetwork": true, "containers": [{"name": "c", "image": "i",
+            "resources": {"limits": {"cpu": "1"}}, "ports": [{"containerPort": 80}]}], "resources": {"limits": {"cpu": "2"}}}});
+        default(&mut pod);
+        let container = &pod["spec"]["containers"][0];
+        assert_eq!(container["resources"]["requests"], json!({"cpu": "1"}));
+        assert_eq!(container["ports"][0]["hostPort"], 80);
+        assert_eq!(pod["spec"]["resources"]["requests"], json!({"cpu": "1"}));
+    }
 
     #[test]
     fn a_gated_pod_has_no_node() {

@@ -18,7 +18,8 @@ mod tests;
 mod volumes;
 
 pub use containers::check_image_is_trimmed;
-pub use placement::check_tolerations;
+pub use placement::{check_taint_effect, check_tolerations};
+pub use resources::{is_native, requested_together};
 
 /// Whose spec it is: a few rules are for pods alone.
 #[derive(Debug, Clone, Copy)]

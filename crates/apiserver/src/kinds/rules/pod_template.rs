@@ -31,37 +31,23 @@ pub fn default_spec(spec: &mut Value) {
     } else if let Some(account) = spec["serviceAccount"].as_str().filter(|name| !name.is_empty()) {
         spec["serviceAccountName"] = account.into();
     }
-    let uses_host_network = spec["hostNetwork"] == true;
     for list in ["initContainers", "containers", "ephemeralContainers"] {
-        for container in spec[list].as_array_mut().into_iter().flatten() {
-            default_container(container, uses_host_network);
-        }
+        spec[list].as_array_mut().into_iter().flatten().for_each(default_container);
     }
     for volume in spec["volumes"].as_array_mut().into_iter().flatten() {
         default_volume(volume);
     }
 }
 
-fn default_container(container: &mut Value, uses_host_network: bool) {
+fn default_container(container: &mut Value) {
     let image = container["image"].as_str().unwrap_or_default();
     let policy = if pulls_always(image) { "Always" } else { "IfNotPresent" };
     set_default(container, "imagePullPolicy", policy);
     set_default(container, "terminationMessagePath", "/dev/termination-log");
     set_default(container, "terminationMessagePolicy", "File");
     set_default(container, "resources", json!({}));
-    if let Value::Object(limits) = container["resources"]["limits"].clone() {
-        let requests = crate::schema::object_at(container, &["resources", "requests"]);
-        if let Some(requests) = requests {
-            for (name, limit) in limits {
-                requests.entry(name).or_insert(limit);
-            }
-        }
-    }
     for port in container["ports"].as_array_mut().into_iter().flatten() {
         set_default(port, "protocol", "TCP");
-        if uses_host_network && let Some(number) = port.get("containerPort").cloned() {
-            set_default(port, "hostPort", number);
-        }
     }
     for variable in container["env"].as_array_mut().into_iter().flatten() {
         default_field_reference(&mut variable["valueFrom"]);
@@ -133,6 +119,10 @@ fn default_volume(volume: &mut Value) {
             set_default(&mut volume[source], "defaultMode", 420);
         }
     }
+    if volume.get("image").is_some_and(Value::is_object) {
+        let is_always = pulls_always(volume["image"]["reference"].as_str().unwrap_or_default());
+        set_default(&mut volume["image"], "pullPolicy", if is_always { "Always" } else { "IfNotPresent" });
+    }
     if volume.get("hostPath").is_some_and(Value::is_object) {
         set_default(&mut volume["hostPath"], "type", "");
     }
@@ -185,7 +175,7 @@ mod tests {
         let mut spec = json!({"containers": [{"name": "c", "image": "a:1", "resources": {"limits": {"cpu": "1"}}}]});
         default_spec(&mut spec);
         let container = &spec["containers"][0];
-        assert_eq!(container["resources"]["requests"], json!({"cpu": "1"}));
+        assert_eq!(container["resources"], json!({"limits": {"cpu": "1"}}), "templates stay as they are written");
         assert_eq!(container["terminationMessagePolicy"], "File");
         assert!(container.get("env").is_none() && container.get("ports").is_none());
         assert_eq!(spec["dnsPolicy"], "ClusterFirst");

@@ -38,8 +38,13 @@ pub static DAEMON_SET: Rules = Rules {
     default: default_daemon_set,
     prepare_create: |object, _: Moment<'_>| set_template_generation(object, 1),
     prepare_update: move_template_generation,
-    validate: validate_daemon_set,
-    validate_update: keep_selector,
+    validate_create: validate_daemon_set,
+    // Here the selector is looked at first.
+    validate_update: |update| {
+        let mut errors = keep_selector(update);
+        errors.extend(validate_daemon_set(update.new));
+        errors
+    },
     validate_status: status::validate_daemon_set,
     warn,
     ..Rules::WITH_GENERATION
@@ -326,7 +331,10 @@ mod tests {
 
     #[track_caller]
     pub fn check(rules: &Rules, change: Value, expected: &[&str]) {
-        assert_eq!(lines(&(rules.validate)(&workload(rules, &change))), expected, "{change}");
+        let object = workload(rules, &change);
+        let mut errors = (rules.validate)(&object);
+        errors.extend((rules.validate_create)(&object));
+        assert_eq!(lines(&errors), expected, "{change}");
     }
 
     const NO_MATCH: &str = "`selector` does not match template `labels`";

@@ -4,9 +4,9 @@
 use kueue_core::field::{Error, Errors, Path};
 use serde_json::Value;
 
-use super::super::Update;
 use super::super::check::Field;
 use super::super::pod_spec::{check_annotations, check_tolerations};
+use super::super::{Update, internal_diff};
 
 const FROZEN: &str = "pod updates may not change fields other than `spec.containers[*].image`,\
                       `spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions \
@@ -41,7 +41,8 @@ pub fn validate_update(update: Update<'_>) -> Errors {
         take_back_placement(&mut allowed, &update.old["spec"]);
     }
     if allowed != update.old["spec"] {
-        errors.push(new.forbidden(FROZEN));
+        let diff = internal_diff("PodSpec", &update.old["spec"], &allowed);
+        errors.push(new.forbidden(format!("{FROZEN}{diff}")));
     }
     errors
 }
@@ -196,12 +197,15 @@ pub fn validate_ephemeral(update: Update<'_>) -> Errors {
     for container in old.as_array().into_iter().flatten() {
         let name = container["name"].as_str().unwrap_or_default();
         let present = new.as_array().into_iter().flatten().find(|present| present["name"] == container["name"]);
-        let verb = match present {
-            None => "removed",
-            Some(present) if present != container => "changed",
+        let (verb, diff) = match present {
+            None => ("removed", String::new()),
+            Some(present) if present != container => {
+                ("changed", internal_diff("EphemeralContainer", container, present))
+            }
             Some(_) => continue,
         };
-        errors.push(Error::forbidden(&at, format!("existing ephemeral containers {name:?} may not be {verb}\n")));
+        let why = format!("existing ephemeral containers {name:?} may not be {verb}\n{diff}");
+        errors.push(Error::forbidden(&at, why));
     }
     errors
 }
@@ -246,7 +250,10 @@ mod tests {
             &["spec.nodeSelector: Invalid value: {\"b\":\"2\"}: only additions to spec.nodeSelector are allowed (no \
                mutations or deletions)"],
         );
-        check(json!({}), json!({"nodeSelector": {"a": "1"}}), &[&format!("spec: Forbidden: {FROZEN}")]);
+        let (old, new) = (pod(json!({})), pod(json!({"nodeSelector": {"a": "1"}})));
+        let said = validate_update(Update { new: &new, old: &old }).remove(0).detail;
+        let diff = "- \"NodeSelector\": null,\n+ \"NodeSelector\": {\n+  \"a\": \"1\"\n+ },\n";
+        assert!(said.starts_with(FROZEN) && said.contains(diff), "{said}");
     }
 
     #[test]
@@ -322,6 +329,8 @@ mod tests {
     fn a_negative_grace_may_become_one() {
         let with = |grace: i64| json!({"terminationGracePeriodSeconds": grace});
         check(with(-1), with(1), &[]);
-        check(with(30), with(1), &[&format!("spec: Forbidden: {FROZEN}")]);
+        let (old, new) = (pod(with(30)), pod(with(1)));
+        let errors = validate_update(Update { new: &new, old: &old });
+        assert!(errors[0].detail.starts_with(FROZEN), "{errors:?}");
     }
 }

@@ -174,7 +174,7 @@ pub fn check_pod_level(spec: &Field<'_>, resources: &Field<'_>, errors: &mut Err
 }
 
 /// What the containers ask for when they run: sidecars beside all others, other init containers one by one before.
-fn requested_together(spec: &Field<'_>) -> BTreeMap<String, Quantity> {
+pub fn requested_together(spec: &Field<'_>) -> BTreeMap<String, Quantity> {
     let requests = |container: &Field<'_>| -> Vec<(String, Quantity)> {
         let entries = container.child("resources.requests").entries();
         entries.filter_map(|(name, amount)| Some((name.to_owned(), amount.quantity()?))).collect()

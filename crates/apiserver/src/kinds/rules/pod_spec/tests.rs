@@ -197,7 +197,7 @@ fn requests_fit_into_limits() {
 fn a_pod_asks_for_at_least_what_its_containers_do() {
     let said = say(|spec| {
         spec["resources"] = json!({"requests": {"cpu": "1"}, "limits": {"cpu": "1"}});
-        spec["containers"][0]["resources"] = json!({"limits": {"cpu": "2"}});
+        spec["containers"][0]["resources"] = json!({"requests": {"cpu": "2"}, "limits": {"cpu": "2"}});
     });
     assert_eq!(
         said,
