@@ -20,6 +20,12 @@ pub struct Wanted {
     /// Collect garbage by owner references and empty namespaces that end, as the controllers of a cluster do.
     #[arg(long)]
     collect: bool,
+    /// Something that goes wrong and how often, as in `watch-cut=0.2@kubectl/pods`; may be repeated.
+    #[arg(long, value_name = "FAULT=RATE[@AGENT][/PATH]")]
+    fault: Vec<String>,
+    /// Where the faults' random numbers start.
+    #[arg(long, value_name = "NUMBER")]
+    fault_seed: Option<u64>,
 }
 
 fn apiserver() -> Command {
@@ -37,6 +43,12 @@ pub fn run(wanted: &Wanted) -> Result<()> {
     }
     if wanted.collect {
         command.arg("--collect");
+    }
+    for fault in &wanted.fault {
+        command.arg("--fault").arg(fault);
+    }
+    if let Some(seed) = wanted.fault_seed {
+        command.arg("--fault-seed").arg(seed.to_string());
     }
     program::run(command)
 }

@@ -27,6 +27,7 @@ pub mod protobuf;
 pub mod auth;
 mod bootstrap;
 mod collect;
+pub mod faults;
 pub mod rest;
 pub mod socket;
 

@@ -2,18 +2,29 @@
 
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::{Context as _, Result};
-use hyper_util::rt::{TokioExecutor, TokioIo};
+use hyper::body::Incoming;
+use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto::Builder;
 use hyper_util::service::TowerToHyperService;
 use rustls::ServerConfig;
 use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpListener;
 use tokio_rustls::TlsAcceptor;
+use tower::Service;
 
-use crate::ApiServer;
+use crate::rest::reply::Response;
+
+/// How long a client may take for its part of the handshake, and for the head of a request.
+const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
+const HEAD_TIMEOUT: Duration = Duration::from_secs(32);
+/// Requests that one HTTP/2 connection may have under way.
+const STREAMS_MAX: u32 = 1000;
+const ACCEPT_AGAIN: Duration = Duration::from_millis(50);
 
 /// A certificate that this machine's clients can be told to trust.
 #[derive(Debug)]
@@ -25,7 +36,13 @@ pub struct Identity {
 impl Identity {
     /// A fresh one, for loopback names only.
     pub fn generate() -> Result<Self> {
-        let names = ["localhost", "127.0.0.1", "::1", "kubernetes.default.svc"].map(str::to_owned);
+        Self::for_names([])
+    }
+
+    /// A fresh one, also for these names and addresses.
+    pub fn for_names(names: impl IntoIterator<Item = String>) -> Result<Self> {
+        let loopback = ["localhost", "127.0.0.1", "::1", "kubernetes.default.svc"].map(str::to_owned);
+        let names: Vec<String> = loopback.into_iter().chain(names).collect();
         let made = rcgen::generate_simple_self_signed(names).context("cannot make a certificate")?;
         Ok(Self { certificate_pem: made.cert.pem(), key_pem: made.signing_key.serialize_pem() })
     }
@@ -61,19 +78,43 @@ impl Socket {
     }
 
     /// Serves until the task is dropped. A connection that fails ends alone.
-    pub async fn serve(self, server: ApiServer) -> Result<()> {
+    pub async fn serve<S>(self, service: S) -> Result<()>
+    where
+        S: Service<http::Request<Incoming>, Response = Response> + Clone + Send + 'static,
+        S::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+        S::Future: Send,
+    {
         loop {
-            let (stream, _) = self.listener.accept().await.context("cannot accept")?;
-            let (tls, server) = (TlsAcceptor::from(Arc::clone(&self.tls)), server.clone());
+            let Ok((stream, _)) = self.listener.accept().await else {
+                // Most likely too many files are open; that passes when clients leave.
+                tokio::time::sleep(ACCEPT_AGAIN).await;
+                continue;
+            };
+            let (tls, service) = (TlsAcceptor::from(Arc::clone(&self.tls)), service.clone());
             tokio::spawn(async move {
                 // Watch events are small and wanted at once.
                 let _ = stream.set_nodelay(true);
-                let Ok(stream) = tls.accept(stream).await else { return };
-                let service = TowerToHyperService::new(server);
-                let _ = Builder::new(TokioExecutor::new()).serve_connection(TokioIo::new(stream), service).await;
+                if let Ok(Ok(stream)) = tokio::time::timeout(HANDSHAKE_TIMEOUT, tls.accept(stream)).await {
+                    serve_connection(stream, service).await;
+                }
             });
         }
     }
+}
+
+/// Serves one client until it or the connection ends.
+pub async fn serve_connection<I, S>(stream: I, service: S)
+where
+    I: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    S: Service<http::Request<Incoming>, Response = Response> + Clone + Send + 'static,
+    S::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+    S::Future: Send,
+{
+    let mut builder = Builder::new(TokioExecutor::new());
+    builder.http1().timer(TokioTimer::new()).header_read_timeout(HEAD_TIMEOUT);
+    builder.http2().timer(TokioTimer::new()).max_concurrent_streams(STREAMS_MAX);
+    // What went wrong on a connection is the client's to know.
+    let _ = builder.serve_connection(TokioIo::new(stream), TowerToHyperService::new(service)).await;
 }
 
 /// A kubeconfig for whoever has the token.

@@ -158,6 +158,11 @@ impl Status {
         Self::new(504, "Timeout", message).with_details(details)
     }
 
+    /// Took longer than anything may.
+    pub fn timeout() -> Self {
+        Self::new(504, "Timeout", "Timeout: request did not complete within the allotted timeout")
+    }
+
     pub fn code(&self) -> u16 {
         self.0.code
     }

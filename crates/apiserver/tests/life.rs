@@ -3,6 +3,9 @@
 #![allow(clippy::unwrap_used, reason = "all of this is tests, also the functions that they share")]
 
 mod life {
+    pub mod bad_input;
     pub mod collecting;
+    pub mod faulty;
+    pub mod model;
     pub mod rig;
 }

@@ -5,6 +5,7 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, RwLock};
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use bytes::Bytes;
 use http::Method;
@@ -27,6 +28,9 @@ use crate::kinds::{BuiltIn, Registry, Resource};
 use crate::random::Random;
 use crate::status::{About, Result, Status};
 use crate::store::{Key, Store};
+
+/// How long a client may take to send a body.
+const BODY_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// What a server is started with.
 #[derive(Debug)]
@@ -167,13 +171,14 @@ impl ApiServer {
         let header = |name: http::HeaderName| parts.headers.get(name).and_then(|value| value.to_str().ok());
         let plain = Accepted::JSON;
         // Read before anything is answered: a connection whose request was not read to its end cannot be used again.
-        let body = match Limited::new(body, BYTES_MAX).collect().await {
-            Ok(body) => body.to_bytes(),
-            Err(error) if error.is::<LengthLimitError>() => {
+        let body = match tokio::time::timeout(BODY_TIMEOUT, Limited::new(body, BYTES_MAX).collect()).await {
+            Err(_) => return refused(&Status::timeout(), plain, &[]),
+            Ok(Ok(body)) => body.to_bytes(),
+            Ok(Err(error)) if error.is::<LengthLimitError>() => {
                 let message = format!("Request entity too large: limit is {BYTES_MAX}");
                 return refused(&Status::new(413, "RequestEntityTooLarge", message), plain, &[]);
             }
-            Err(_) => return refused(&Status::bad_request("the body could not be read"), plain, &[]),
+            Ok(Err(_)) => return refused(&Status::bad_request("the body could not be read"), plain, &[]),
         };
         let target = parse(parts.uri.path());
         let query = Query::parse(parts.uri.query().unwrap_or_default());
