@@ -121,7 +121,8 @@ impl Object {
 
     /// The object as JSON, without apiVersion and kind; made once, however many ask.
     pub fn encoded(&self) -> Bytes {
-        self.encoded.get_or_init(|| Bytes::from(self.value.to_string())).clone()
+        let encode = || serde_json::to_vec(&self.value).expect("keys of objects are texts");
+        self.encoded.get_or_init(|| encode().into()).clone()
     }
 }
 

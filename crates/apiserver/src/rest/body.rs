@@ -56,7 +56,7 @@ fn parse_json(bytes: &[u8]) -> std::result::Result<Parsed, String> {
     // What is no text is replaced, not refused.
     let text = String::from_utf8_lossy(bytes);
     let mut deserializer = serde_json::Deserializer::from_str(&text);
-    let seed = Tracked { path: String::new(), duplicates: &mut duplicates };
+    let seed = Tracked { at: Place::Root, duplicates: &mut duplicates };
     let read = seed.deserialize(&mut deserializer);
     match read.and_then(|value| deserializer.end().map(|()| value)) {
         Ok(value) => Ok(Parsed { value, duplicates }),
@@ -75,8 +75,27 @@ fn parse_yaml(bytes: &[u8]) -> std::result::Result<Parsed, String> {
 
 /// Builds a value and notes duplicate keys on the way.
 struct Tracked<'d> {
-    path: String,
+    at: Place<'d>,
     duplicates: &'d mut Vec<String>,
+}
+
+/// Where a value is. Spelled out only for what is wrong: most keys occur once.
+#[derive(Clone, Copy)]
+enum Place<'p> {
+    Root,
+    Field(&'p Place<'p>, &'p str),
+    Item(&'p Place<'p>, usize),
+}
+
+impl fmt::Display for Place<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Place::Root => Ok(()),
+            Place::Field(Place::Root, name) => f.write_str(name),
+            Place::Field(parent, name) => write!(f, "{parent}.{name}"),
+            Place::Item(parent, index) => write!(f, "{parent}[{index}]"),
+        }
+    }
 }
 
 impl<'de> DeserializeSeed<'de> for Tracked<'_> {
@@ -129,8 +148,8 @@ impl<'de> Visitor<'de> for Tracked<'_> {
     fn visit_seq<A: SeqAccess<'de>>(self, mut access: A) -> std::result::Result<Value, A::Error> {
         let mut items = Vec::new();
         loop {
-            let path = format!("{}[{}]", self.path, items.len());
-            match access.next_element_seed(Tracked { path, duplicates: self.duplicates })? {
+            let at = Place::Item(&self.at, items.len());
+            match access.next_element_seed(Tracked { at, duplicates: self.duplicates })? {
                 Some(item) => items.push(item),
                 None => return Ok(items.into()),
             }
@@ -140,11 +159,11 @@ impl<'de> Visitor<'de> for Tracked<'_> {
     fn visit_map<A: MapAccess<'de>>(self, mut access: A) -> std::result::Result<Value, A::Error> {
         let mut object = Map::new();
         while let Some(name) = access.next_key::<String>()? {
-            let path = if self.path.is_empty() { name.clone() } else { format!("{}.{name}", self.path) };
+            let at = Place::Field(&self.at, &name);
             if object.contains_key(&name) {
-                self.duplicates.push(format!("duplicate field \"{path}\""));
+                self.duplicates.push(format!("duplicate field \"{at}\""));
             }
-            let value = access.next_value_seed(Tracked { path, duplicates: self.duplicates })?;
+            let value = access.next_value_seed(Tracked { at, duplicates: self.duplicates })?;
             object.insert(name, value);
         }
         Ok(object.into())

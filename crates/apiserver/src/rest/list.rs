@@ -66,7 +66,7 @@ impl Server {
         let object = self.store.get(&resource.storage, &key).ok_or_else(|| call.not_found(resource))?;
         let object = self.shown(resource, &object).await?;
         match call.accepted.shape {
-            Shape::Whole => Ok(Reply { code: 200, body: ReplyBody::Json(typed_bytes(resource, &object)) }),
+            Shape::Whole => Ok(Reply::object(200, resource, &object, call.accepted)),
             _ => Ok(Reply::ok(self.reshaped(call, resource, &object.value)?)),
         }
     }

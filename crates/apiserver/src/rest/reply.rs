@@ -10,9 +10,12 @@ use http_body::Frame;
 use serde_json::Value;
 use tokio::sync::mpsc;
 
-use super::accept::{Accepted, Encoding};
+use super::accept::{Accepted, Encoding, Shape};
+use super::list::{typed, typed_bytes};
+use crate::kinds::Resource;
 use crate::protobuf;
 use crate::status::Status;
+use crate::store::Object;
 
 mod yaml;
 
@@ -76,6 +79,16 @@ impl Reply {
 
     pub fn created(value: Value) -> Self {
         Self { code: 201, body: ReplyBody::Value(value) }
+    }
+
+    /// An object as the kind that it was asked for as: encoded once, however many ask, unless it still has to change
+    /// its form.
+    pub fn object(code: u16, resource: &Resource, object: &Object, accepted: Accepted) -> Self {
+        let body = match accepted.shape {
+            Shape::Whole => ReplyBody::Json(typed_bytes(resource, object)),
+            _ => ReplyBody::Value(typed(resource, &object.value)),
+        };
+        Self { code, body }
     }
 
     pub fn text(code: u16, text: impl Into<String>) -> Self {

@@ -108,7 +108,7 @@ impl Server {
         check_manager(call, "CreateOptions")?;
         let value = self.decode(call, resource)?;
         let object = self.create_object(&write, value, false).await?;
-        Ok(Reply::created(typed(resource, &object.value)))
+        Ok(Reply::object(201, resource, &object, call.accepted))
     }
 
     /// Stores a new object; `has_managed` when an apply has already told who owns what.
@@ -204,18 +204,17 @@ impl Server {
         }
         if self.store.get(&resource.storage, &call.key()).is_none() && resource.rules.creates_on_update {
             let object = self.create_object(&write, value, false).await?;
-            return Ok(Reply::created(typed(resource, &object.value)));
+            return Ok(Reply::object(201, resource, &object, call.accepted));
         }
         let object = self.replace(&write, 1, |_| Ok(Next { value: value.clone(), has_managed: false })).await?;
-        Ok(Reply::ok(typed(resource, &object.value)))
+        Ok(Reply::object(200, resource, &object, call.accepted))
     }
 
     pub async fn patch(&self, call: &Call, resource: &Arc<Resource>) -> Result<Reply> {
         let part = Part::of(resource, &call.path.subresource).unwrap_or(Part::Main);
         let write = Write { call, resource, part, is_dry_run: call.query.dry_run("PatchOptions")? };
         let (object, is_new) = self.patch_object(&write).await?;
-        let shown = typed(resource, &object.value);
-        Ok(if is_new { Reply::created(shown) } else { Reply::ok(shown) })
+        Ok(Reply::object(if is_new { 201 } else { 200 }, resource, &object, call.accepted))
     }
 
     /// Applies the patch in the body. Tells whether it made the object.
@@ -515,21 +514,17 @@ fn move_generation(resource: &Resource, value: &mut Value, old: &Value) {
         return;
     }
     let ignores_status = resource.custom.is_none() || resource.subresource("status").is_some();
-    let desired = |object: &Value| {
-        let mut desired = object.clone();
-        if let Some(object) = desired.as_object_mut() {
-            object.remove("metadata");
-            if ignores_status {
-                object.remove("status");
-            }
-        }
-        desired
-    };
     let relabels = resource.rules.labels_count_as_spec && value["metadata"]["labels"] != old["metadata"]["labels"];
-    if relabels || desired(value) != desired(old) {
+    if relabels || !desired(value, ignores_status).eq(desired(old, ignores_status)) {
         let generation = old["metadata"]["generation"].as_i64().unwrap_or_default();
         value["metadata"]["generation"] = (generation + 1).into();
     }
+}
+
+/// What an object asks for, by name.
+fn desired(object: &Value, ignores_status: bool) -> impl Iterator<Item = (&String, &Value)> {
+    let fields = object.as_object().into_iter().flatten();
+    fields.filter(move |(name, _)| *name != "metadata" && !(ignores_status && *name == "status"))
 }
 
 /// An object's name is that of its URL.
