@@ -2,6 +2,7 @@
 
 mod configuration;
 mod kinds;
+mod requests;
 mod storm;
 
 use std::fmt::{Debug, Display};
@@ -98,6 +99,7 @@ pub fn all() -> Vec<Target> {
         text("field-query", &["metadata.name=a,status.phase!=Running", "a=b\\,c"], reprints::<FieldSelector>),
         configuration::target(),
         kinds::target(),
+        requests::target(),
         storm::target(),
     ]
 }
