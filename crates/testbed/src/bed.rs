@@ -1,8 +1,10 @@
 //! What a scenario needs of the thing it runs on: answers like an API server's, and time that passes.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::time::Duration;
 
+use serde::Deserialize;
 use serde_json::Value;
 
 use crate::http::{Request, Response};
@@ -16,6 +18,25 @@ pub trait Bed {
 
     /// Lets time pass: by waiting where time is real, at once where it is virtual.
     fn pass(&self, duration: Duration);
+
+    /// Whether something plays this beside the API server.
+    fn has(&self, need: Need) -> bool;
+}
+
+/// What a scenario may need beside an API server that collects garbage.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Need {
+    /// Controllers that make pods, a scheduler, and nodes on which they run.
+    Workloads,
+}
+
+impl fmt::Display for Need {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Need::Workloads => f.write_str("workloads"),
+        }
+    }
 }
 
 impl Bed for Plane {
@@ -25,6 +46,13 @@ impl Bed for Plane {
 
     fn pass(&self, duration: Duration) {
         std::thread::sleep(duration);
+    }
+
+    /// Scenarios are for the full profile.
+    fn has(&self, need: Need) -> bool {
+        match need {
+            Need::Workloads => true,
+        }
     }
 }
 

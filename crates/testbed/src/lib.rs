@@ -7,6 +7,7 @@ pub mod bed;
 pub mod cache;
 pub mod control;
 mod egress;
+pub mod embedded;
 pub mod exchanges;
 pub mod http;
 mod keys;

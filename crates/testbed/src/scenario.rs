@@ -2,6 +2,7 @@
 //!
 //! ```yaml
 //! about: A Job whose pod succeeds completes
+//! needs: [workloads]
 //! steps:
 //! - apply: {apiVersion: batch/v1, kind: Job, metadata: {name: demo}, spec: …}
 //! - expect: {apiVersion: batch/v1, kind: Job, name: demo, matches: {status: {succeeded: 1}}, within: 20s}
@@ -21,7 +22,7 @@ use std::time::Duration;
 use serde::{Deserialize, Deserializer};
 use serde_json::{Value, json};
 
-use crate::bed::{Bed, Discovery};
+use crate::bed::{Bed, Discovery, Need};
 use crate::http::Request;
 use crate::problem::{Problem, Result};
 
@@ -40,6 +41,9 @@ const MANAGER: &str = "scenario";
 pub struct Scenario {
     /// What it shows, as a claim.
     pub about: String,
+    /// What must be there beside the API server.
+    #[serde(default)]
+    needs: Vec<Need>,
     steps: Vec<Step>,
 }
 
@@ -103,8 +107,16 @@ impl Scenario {
             .map_err(|error| Problem::new(format!("the scenario cannot be read: {error}")))
     }
 
+    /// Whether a bed has all that it needs.
+    pub fn suits(&self, bed: &dyn Bed) -> bool {
+        self.needs.iter().all(|need| bed.has(*need))
+    }
+
     /// Plays all steps, then deletes what was applied whether they went well or not.
     pub fn run(&self, bed: &dyn Bed, namespace: &str) -> Result<()> {
+        if let Some(need) = self.needs.iter().find(|need| !bed.has(**need)) {
+            return Err(Problem::new(format!("the scenario needs {need}, which this bed does not play")));
+        }
         let mut run = Run { bed, namespace, discovery: Discovery::default(), applied: Vec::new() };
         let space = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}});
         let mut result = run.apply(&space).and_then(|()| run.await_service_account());

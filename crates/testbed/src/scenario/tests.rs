@@ -48,6 +48,12 @@ impl Bed for PretendBed {
     fn pass(&self, duration: Duration) {
         self.now.set(self.now.get() + duration);
     }
+
+    fn has(&self, need: Need) -> bool {
+        match need {
+            Need::Workloads => false,
+        }
+    }
 }
 
 fn check(steps: &str, expected: &Expect) {

@@ -35,9 +35,13 @@ macro_rules! scenarios {
 }
 
 scenarios! {
+    a_custom_kind_comes_and_goes "custom-kind"
+    a_finalizer_holds "finalizer-holds"
     a_job_completes "job-completes"
     a_job_fails "job-fails"
+    a_namespace_ends "namespace-ends"
     a_node_fails_and_heals "node-fails"
+    an_owner_is_missing "owner-missing"
     a_pod_never_goes "pod-never-gone"
     a_pod_is_never_ready "pod-never-ready"
 }
