@@ -158,6 +158,11 @@ impl Pending {
         self.group(seat).is_some_and(|group| group.awake.contains(&seat.ticket))
     }
 
+    /// Whether nobody sleeps, is held back, or would be put to sleep on arrival.
+    pub(crate) fn is_all_awake(&self) -> bool {
+        self.sleepers.is_empty() && self.held.is_empty() && self.no_fit.is_empty()
+    }
+
     pub(crate) fn has_awake(&self) -> bool {
         !self.order.is_empty()
     }

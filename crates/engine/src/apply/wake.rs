@@ -71,6 +71,11 @@ impl Engine {
     }
 
     fn wake_queue(&mut self, id: QueueId, now: Time) {
+        let pending = &mut self.queues[id].pending;
+        if pending.is_all_awake() {
+            pending.wake_cycle = pending.pop_cycle;
+            return;
+        }
         let rested: Vec<Ticket> = self.queues[id]
             .pending
             .held()
