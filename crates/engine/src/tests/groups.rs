@@ -52,49 +52,77 @@ fn a_group_that_fits_nowhere_says_so_for_each_of_its_pod_sets() {
     );
 }
 
-#[test]
-fn pod_sets_of_a_group_need_not_stand_side_by_side() {
-    let now = "2026-01-01T00:00:00Z".parse().unwrap();
-    let mut engine = Engine::new(Settings::default());
-    engine.apply(Change::Namespace { name: "ns".into(), labels: [].into() }, now);
-    for name in ["f", "g"] {
-        engine.apply(Change::Flavor(FlavorSpec { name: name.into(), nodes: FlavorNodes::default() }), now);
+/// A flavor with some of each resource.
+fn offer(flavor: &str, resources: &[&str]) -> FlavorQuotaSpec {
+    let nominal = kueue_core::amount::Amount::new(3);
+    let quota = |resource: &&str| QuotaSpec { resource: (*resource).into(), nominal, ..QuotaSpec::default() };
+    FlavorQuotaSpec { flavor: flavor.into(), resources: resources.iter().map(quota).collect() }
+}
+
+fn group(resources: &[&str], flavors: &[&str]) -> ResourceGroupSpec {
+    ResourceGroupSpec {
+        resources: resources.iter().map(|resource| (*resource).into()).collect(),
+        flavors: flavors.iter().map(|flavor| offer(flavor, resources)).collect(),
     }
-    let flavor = |name: &str| FlavorQuotaSpec {
-        flavor: name.into(),
-        resources: vec![QuotaSpec {
-            resource: "cpu".into(),
-            nominal: kueue_core::amount::Amount::new(3),
-            ..QuotaSpec::default()
-        }],
-    };
-    let group = ResourceGroupSpec { resources: vec!["cpu".into()], flavors: vec![flavor("f"), flavor("g")] };
-    let namespaces = Some(kueue_core::selector::LabelSelector::default());
-    let queue = QueueSpec { name: "a".into(), groups: vec![group], namespaces, weight: 1.0, ..QueueSpec::default() };
-    engine.apply(Change::Queue(Box::new(queue)), now);
-    let local = LocalQueueSpec { namespace: "ns".into(), name: "a".into(), queue: "a".into(), ..Default::default() };
-    engine.apply(Change::LocalQueue(local), now);
-    let pod_set = |name: &str, cpu, group: Option<&str>| PodSetSpec {
+}
+
+fn pod_set(name: &str, requests: &[(&str, i64)], group: Option<&str>) -> PodSetSpec {
+    PodSetSpec {
         name: name.into(),
         count: 1,
-        requests: vec![("cpu".into(), cpu)],
+        requests: requests.iter().map(|(resource, amount)| ((*resource).into(), *amount)).collect(),
         group: group.map(Into::into),
         ..PodSetSpec::default()
+    }
+}
+
+/// Which flavors the pod sets get in a ClusterQueue with these groups.
+fn given(groups: Vec<ResourceGroupSpec>, pod_sets: Vec<PodSetSpec>) -> Vec<String> {
+    let now = "2026-01-01T00:00:00Z".parse().unwrap();
+    let mut engine = Engine::new(Settings::default());
+    let namespaces = Some(kueue_core::selector::LabelSelector::default());
+    let queue = QueueSpec { name: "a".into(), groups, namespaces, weight: 1.0, ..QueueSpec::default() };
+    let local = LocalQueueSpec { namespace: "ns".into(), name: "a".into(), queue: "a".into(), ..Default::default() };
+    let job = WorkloadSpec {
+        namespace: "ns".into(),
+        name: "job".into(),
+        local_queue: "a".into(),
+        is_active: true,
+        pod_sets,
+        ..WorkloadSpec::default()
     };
-    engine.apply(
-        Change::Workload(Box::new(WorkloadSpec {
-            namespace: "ns".into(),
-            name: "job".into(),
-            local_queue: "a".into(),
-            is_active: true,
-            pod_sets: vec![pod_set("first", 2, Some("g")), pod_set("alone", 2, None), pod_set("last", 1, Some("g"))],
-            ..WorkloadSpec::default()
-        })),
-        now,
-    );
+    for change in [
+        Change::Namespace { name: "ns".into(), labels: [].into() },
+        Change::Flavor(FlavorSpec { name: "f".into(), nodes: FlavorNodes::default() }),
+        Change::Flavor(FlavorSpec { name: "g".into(), nodes: FlavorNodes::default() }),
+        Change::Queue(Box::new(queue)),
+        Change::LocalQueue(local),
+        Change::Workload(Box::new(job)),
+    ] {
+        engine.apply(change, now);
+    }
     engine.cycle(now);
+    engine.check_invariants();
     let key = Key { namespace: "ns".into(), name: "job".into() };
     let admission = engine.status(&key).unwrap().admission.clone().unwrap();
-    let given: Vec<_> = admission.pod_sets.iter().map(|set| format!("{} in {}", set.name, set.flavors[0].1)).collect();
-    assert_eq!(given, ["first in f", "alone in g", "last in f"]);
+    let flavors = admission.pod_sets.iter().flat_map(|set| set.flavors.iter().map(move |flavor| (&set.name, flavor)));
+    flavors.map(|(pod_set, (resource, flavor))| format!("{pod_set} {resource} in {flavor}")).collect()
+}
+
+#[test]
+fn pod_sets_of_a_group_need_not_stand_side_by_side() {
+    let pod_sets = vec![
+        pod_set("first", &[("cpu", 2)], Some("g")),
+        pod_set("alone", &[("cpu", 2)], None),
+        pod_set("last", &[("cpu", 1)], Some("g")),
+    ];
+    let given = given(vec![group(&["cpu"], &["f", "g"])], pod_sets);
+    assert_eq!(given, ["first cpu in f", "alone cpu in g", "last cpu in f"]);
+}
+
+#[test]
+fn a_resource_that_stands_in_two_groups_gets_one_flavor() {
+    let groups = vec![group(&["cpu"], &["f"]), group(&["cpu", "gpu"], &["g"])];
+    let given = given(groups, vec![pod_set("main", &[("cpu", 1), ("gpu", 1)], None)]);
+    assert_eq!(given, ["main cpu in g", "main gpu in g"]);
 }
