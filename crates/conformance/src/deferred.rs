@@ -87,7 +87,8 @@ fn needs_topology(parts: &[&Value]) -> bool {
     let mut in_queues = BTreeSet::new();
     let mut is_asked_for = false;
     for_each_object(parts, &mut |object| {
-        is_asked_for |= has_field(object, &TOPOLOGY_FIELDS) || matches!(kind(object), "Node" | "Topology");
+        is_asked_for |= (has_field(object, &TOPOLOGY_FIELDS) && !only_groups(object))
+            || matches!(kind(object), "Node" | "Topology");
         match kind(object) {
             "ResourceFlavor" if object["spec"].get("topologyName").is_some() => {
                 with_topology.extend(object["metadata"]["name"].as_str());
@@ -98,6 +99,13 @@ fn needs_topology(parts: &[&Value]) -> bool {
     });
     // A flavor with a topology matters only where a queue offers it.
     is_asked_for || !with_topology.is_disjoint(&in_queues)
+}
+
+/// Whether a pod set asks for the same flavor as others, and for no place: that is decided without a topology.
+fn only_groups(pod_set: &Value) -> bool {
+    let asked: Vec<&str> = TOPOLOGY_FIELDS.into_iter().filter(|field| has_field(pod_set, &[field])).collect();
+    let request = pod_set["topologyRequest"].as_object();
+    asked == ["topologyRequest"] && request.is_some_and(|request| request.keys().all(|key| key == "podSetGroupName"))
 }
 
 fn flavors_of(queue: &Value) -> impl Iterator<Item = &str> {
@@ -198,6 +206,7 @@ mod tests {
         let pods = json!({"podSets": [{"topologyRequest": {"required": "rack"}}]});
         assert!(needs_topology(&[&pods]) && !needs_devices(&[&pods]));
         assert!(!needs_topology(&[&json!({"podSets": [{"topologyRequest": {}}]})]));
+        assert!(!needs_topology(&[&json!({"podSets": [{"topologyRequest": {"podSetGroupName": "both"}}]})]));
         assert!(needs_devices(&[&json!({"objects": [{"kind": "DeviceClass"}]})]));
     }
 }

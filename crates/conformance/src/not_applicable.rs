@@ -38,22 +38,10 @@ pub const NOT_APPLICABLE: &[(&str, &str)] = &[
     ("pkg-resources/TestLazyRequests", "when Go copies a map before writing to it; the operations are code, not data"),
     ("pkg-resources/TestSliceRequests_Clone", "copying a value, which the language does for us"),
     (
-        "pkg-scheduler/TestEntryComparerLess",
-        "compares two entries by shares that are given as Go values; whole cycles with fair sharing show the order",
-    ),
-    (
         "pkg-scheduler/TestEntryMarkPreemptionOutcome",
         "sets fields of an entry; whole cycles show the message, and no write fails inside the engine",
     ),
     ("pkg-scheduler/TestEntryMarkSkipped", "sets fields of an entry; whole cycles show what the next one starts from"),
-    (
-        "pkg-scheduler/TestLastAssignmentOutdated",
-        "compares the numbers of a remembered search; cycles after each other show where a search goes on",
-    ),
-    (
-        "pkg-scheduler/TestRequeueAndUpdate",
-        "calls the end of a cycle with entries in states made by hand; whole cycles show statuses and queues",
-    ),
     ("pkg-scheduler-flavorassigner/TestAssignment_RequiresBorrowing", "whether a number is greater than zero"),
     (
         "pkg-scheduler-preemption/TestFairPreemptionSkipsUnsatisfiableTournament",

@@ -5,7 +5,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use kueue_engine::{Change, Handover, Key, Name, RequeueOrder, RequeueReason, Settings, WakePolicy};
+use kueue_core::gates::Gates;
+use kueue_engine::{Change, Handover, Key, Name, RequeueOrder, RequeueReason, Settings, Told, WakePolicy};
 use kueue_translate::ResourceRules;
 use serde_json::{Value, json};
 
@@ -29,10 +30,14 @@ pub(crate) struct Replay {
 impl Replay {
     /// An engine that nothing has been told yet; parked workloads sleep until [`wake`](Self::wake).
     pub(crate) fn new(case: &Case) -> Result<Self, Failure> {
+        Self::with_gates(case, case.gates()?)
+    }
+
+    /// The same with other gates than the case says.
+    pub(crate) fn with_gates(case: &Case, gates: Gates) -> Result<Self, Failure> {
         let by_creation = case.raw("workloadOrdering")["PodsReadyRequeuingTimestamp"] == "Creation";
         let requeue_order = if by_creation { RequeueOrder::Creation } else { RequeueOrder::Eviction };
-        let settings =
-            Settings { gates: case.gates()?, wake: WakePolicy::Batched, requeue_order, ..Settings::default() };
+        let settings = Settings { gates, wake: WakePolicy::Batched, requeue_order, ..Settings::default() };
         let now = case.base_time.parse().map_err(|error| Failure(format!("the time of the case: {error}")))?;
         Ok(Self {
             cluster: Cluster::new(settings, ResourceRules::default(), now),
@@ -224,7 +229,7 @@ impl Replay {
 
     /// Gives a workload back wherever it is.
     pub(crate) fn hand_back(&mut self, workload: &Value, reason: RequeueReason) -> bool {
-        let handover = Handover { reason, why: "", tried: Vec::new() };
+        let handover = Handover { reason, why: "", tried: Vec::new(), told: Told::Nothing };
         self.cluster.engine.hand_back(&split(&key_of(workload)), handover, self.cluster.now)
     }
 
@@ -247,7 +252,7 @@ impl Replay {
             self.add(workload)?;
         }
         let tried = info["LastAssignment"]["LastTriedFlavorIdx"].as_array().into_iter().flatten().map(tried).collect();
-        let handover = Handover { reason, why: words(why)?, tried };
+        let handover = Handover { reason, why: words(why)?, tried, told: Told::Nothing };
         let is_back = self.cluster.engine.hand_back(&key, handover, self.cluster.now);
         self.requeued.push(is_back && (!was_aside || place(self).0));
         Ok(())
@@ -300,7 +305,7 @@ fn wrong(error: &anyhow::Error) -> Failure {
     Failure(format!("{error:#}"))
 }
 
-fn reason(arg: &Value) -> Result<RequeueReason, Failure> {
+pub(crate) fn reason(arg: &Value) -> Result<RequeueReason, Failure> {
     Ok(match arg.as_str().unwrap_or_default() {
         "" => RequeueReason::Generic,
         "PreemptionGated" => RequeueReason::PreemptionGated,
@@ -315,9 +320,10 @@ fn reason(arg: &Value) -> Result<RequeueReason, Failure> {
 }
 
 /// The reasons of a missing reservation that occur, as words of ours.
-fn words(arg: &Value) -> Result<&'static str, Failure> {
+pub(crate) fn words(arg: &Value) -> Result<&'static str, Failure> {
     let known = [
         "",
+        "AdmissionGated",
         "WaitingForQuota",
         "WaitingForPreemptedWorkloads",
         "ExceedsMaxQuota",

@@ -11,4 +11,4 @@ mod turns;
 pub use assignment::{AssignmentView, AttemptView, FlavorView, PodSetAssignmentView};
 pub use places::{PlaceAnswer, PlaceQuestion};
 pub use preemption::{FairStep, Priority, Victim, WantedFlavor, WantedPodSet};
-pub use turns::Turn;
+pub use turns::{FairTurn, Turn};

@@ -9,7 +9,7 @@ mod hope;
 mod place;
 
 use kueue_core::amount::Amount;
-use kueue_core::gates::Gate;
+use kueue_core::gates::{Gate, Gates};
 use smallvec::smallvec;
 
 use crate::ask::{FlavorView, PodSetAssignmentView, WantedFlavor, WantedPodSet};
@@ -310,7 +310,13 @@ impl Engine {
                 all.refusals = found.refusals;
                 break;
             }
-            all.choices.extend(found.choices);
+            for (resource, choice) in found.choices {
+                match all.choices.iter_mut().find(|(known, _)| *known == resource) {
+                    // It stands in two groups, which validation refuses; as in Kueue, the later one counts.
+                    Some((_, known)) => *known = choice,
+                    None => all.choices.push((resource, choice)),
+                }
+            }
             all.refusals.extend(found.refusals);
         }
         let names = &self.names;
@@ -492,6 +498,14 @@ impl Assignment {
 }
 
 impl Progress {
+    /// Whether quota came free since, so that the scan begins anew. Where progress is preserved, the next cycle goes on
+    /// regardless.
+    pub(crate) fn is_outdated(&self, generation: u64, cycle: u64, gates: Gates) -> bool {
+        let is_recent = cycle.saturating_sub(self.cycle) <= 1;
+        let goes_on = is_recent && gates.enabled(Gate::FlavorFungibilityPreserveScanProgress);
+        !goes_on && generation > self.generation
+    }
+
     /// Whether a scan stopped before the last flavor.
     pub(crate) fn has_more(&self) -> bool {
         self.tried.iter().flatten().any(|(_, index)| *index != -1)

@@ -5,8 +5,9 @@
 //! happens on the live quota tree inside a mark; when everything is decided the mark is closed and the decisions are
 //! carried out, so a cycle costs what its heads touch and never a copy of the state.
 
+#[cfg(feature = "by-hand")]
+mod by_hand;
 mod commit;
-mod door;
 mod entry;
 mod nominate;
 mod order;
@@ -20,8 +21,11 @@ use crate::id::{QueueId, WorkloadId};
 use crate::second_pass::Returning;
 use crate::workload::Place;
 
-pub use door::Handover;
+#[cfg(feature = "by-hand")]
+pub use by_hand::{Handover, Told};
+#[cfg(feature = "by-hand")]
 pub use entry::RequeueReason;
+pub(crate) use order::Contender;
 pub use summary::{CycleSummary, Recomputation};
 
 /// The first workload of a queue.

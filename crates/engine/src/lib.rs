@@ -41,12 +41,14 @@ mod view;
 mod workload;
 
 pub use ask::{
-    AssignmentView, AttemptView, FairStep, FlavorView, PlaceAnswer, PlaceQuestion, PodSetAssignmentView, Priority,
-    Turn, Victim, WantedFlavor, WantedPodSet,
+    AssignmentView, AttemptView, FairStep, FairTurn, FlavorView, PlaceAnswer, PlaceQuestion, PodSetAssignmentView,
+    Priority, Turn, Victim, WantedFlavor, WantedPodSet,
 };
 pub use assign::{Grade, Mode, Oracle, Outlook};
 pub use change::*;
-pub use cycle::{CycleSummary, Handover, Recomputation, RequeueReason};
+pub use cycle::{CycleSummary, Recomputation};
+#[cfg(feature = "by-hand")]
+pub use cycle::{Handover, RequeueReason, Told};
 pub use effect::{Decision, Effect, Event, Key};
 pub use engine::{Engine, Scope};
 pub use explain::{Explanation, FlavorLook, Look, PodSetLook, Shortage, Spared, Standing};

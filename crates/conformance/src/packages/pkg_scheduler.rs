@@ -1,6 +1,7 @@
 //! `pkg/scheduler`: whole cycles, and the small decisions inside them.
 
 pub(super) mod afs;
+mod by_hand;
 mod context;
 mod cycles;
 mod places;
@@ -8,8 +9,11 @@ mod places;
 use super::Runners;
 
 pub const RUNNERS: Runners = &[
+    ("TestEntryComparerLess", by_hand::entry_comparer),
     ("TestEntryOrdering", context::entry_ordering),
+    ("TestLastAssignmentOutdated", by_hand::last_assignment_outdated),
     ("TestLastSchedulingContext", context::last_scheduling_context),
+    ("TestRequeueAndUpdate", by_hand::requeue_and_update),
     ("TestResourcesToReserve", context::resources_to_reserve),
     ("TestSchedule", cycles::schedule),
     ("TestScheduleForAFS", afs::schedule),

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use kueue_api::kueue::topology_assignment::assigned_nodes;
 use kueue_api::kueue::v1beta2::{AdmissionCheckState, ClusterQueue, PodSet, ReclaimablePod, Workload, WorkloadStatus};
 use kueue_api::pod_sets;
-use kueue_engine::{Engine, Handover, Key, RequeueReason, Settings};
+use kueue_engine::{Engine, Handover, Key, RequeueReason, Settings, Told};
 use kueue_translate::ResourceRules;
 use serde_json::{Value, json};
 
@@ -156,7 +156,11 @@ fn has_more_flavors(case: &Case) -> Result<(), Failure> {
     let tried = case.raw("state.LastTriedFlavorIdx").as_array().into_iter().flatten().map(tried).collect();
     let now = bench.0.now;
     equal(&vec![key.clone()], &bench.engine().take_out())?;
-    bench.engine().hand_back(&key, Handover { reason: RequeueReason::Generic, why: "", tried }, now);
+    bench.engine().hand_back(
+        &key,
+        Handover { reason: RequeueReason::Generic, why: "", tried, told: Told::Nothing },
+        now,
+    );
     let pending = bench.engine().pending("cq");
     equal(&1, &(pending.active.len() + pending.parked.len()))?;
     equal(&case.arg::<bool>("wantPendingFlavors")?, &pending.active.contains(&key))

@@ -1,10 +1,13 @@
-//! The two ends of a cycle, for whoever decides in another way what happens between them: heads are taken out of
-//! their queues, and those that do not start are given back.
+//! A cycle by hand: heads are taken out of their queues and given back with a verdict that somebody else decided.
+//!
+//! Kueue's own tests look at the two ends of a cycle and at single comparisons inside it; only their replays need
+//! this, so only they compile it (feature `by-hand`).
 
 use std::sync::Arc;
 
 use kueue_core::time::Time;
 
+use super::commit::Touched;
 use super::entry::RequeueReason;
 use crate::effect::Key;
 use crate::engine::Engine;
@@ -22,6 +25,19 @@ pub struct Handover {
     pub why: &'static str,
     /// Per pod set and resource the index of the last flavor that was tried; -1 when there are no more.
     pub tried: Vec<Vec<(Name, i32)>>,
+    /// What its status is to say.
+    pub told: Told,
+}
+
+/// What a workload that is given back is told.
+#[derive(Clone, Debug)]
+pub enum Told {
+    /// Nothing.
+    Nothing,
+    /// Why it waits.
+    Waits(String),
+    /// That it may not preempt.
+    Gated(String),
 }
 
 impl Engine {
@@ -46,6 +62,23 @@ impl Engine {
         let trace = Trace { at: now, pod_sets: Vec::new(), victims: Vec::new(), taken_by: None };
         self.workloads[id].trace = Some(Arc::new(trace));
         self.requeue(id, handover.reason, handover.why, progress, now);
+        let mut touched = Touched::default();
+        match handover.told {
+            Told::Nothing => {}
+            Told::Waits(message) => self.say_why(id, handover.why, message, &mut touched, now),
+            Told::Gated(message) => self.explain_gated(id, message, &mut touched, now),
+        }
+        self.draw_consequences(touched, now);
         matches!(self.workloads[id].place, Place::Queued(_) | Place::Held(_))
+    }
+
+    /// Whether what a scan of flavors left behind is of no use so many cycles later, with so much freed in between.
+    pub fn is_scan_outdated(&self, workload: &Key, cycles: u64, generations: u64) -> Option<bool> {
+        let workload = &self.workloads[*self.workload_ids.get(workload)?];
+        let is_outdated = |progress: &Progress| {
+            let (generation, cycle) = (progress.generation + generations, progress.cycle + cycles);
+            progress.is_outdated(generation, cycle, self.settings.gates)
+        };
+        Some(workload.progress.as_deref().is_none_or(is_outdated))
     }
 }

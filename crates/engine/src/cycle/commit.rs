@@ -23,7 +23,7 @@ use crate::workload::Progress;
 
 /// What every changed workload was like, in the order of the decisions, for the consequences that are drawn at the end.
 #[derive(Default)]
-struct Touched {
+pub(super) struct Touched {
     all: Vec<Option<(WorkloadId, Before)>>,
     slots: FxHashMap<WorkloadId, usize>,
 }
@@ -88,6 +88,10 @@ impl Engine {
             self.requeue(refused.workload, refused.requeue, refused.reason, None, now);
             self.say_why(refused.workload, refused.reason, refused.message, &mut touched, now);
         }
+        self.draw_consequences(touched, now);
+    }
+
+    pub(super) fn draw_consequences(&mut self, touched: Touched, now: Time) {
         for (id, before) in touched.all.into_iter().flatten() {
             self.on_workload_changed(id, &before, now);
         }
@@ -345,7 +349,14 @@ impl Engine {
     }
 
     /// Writes down why the workload waits, and says so.
-    fn say_why(&mut self, id: WorkloadId, reason: &'static str, message: String, touched: &mut Touched, now: Time) {
+    pub(super) fn say_why(
+        &mut self,
+        id: WorkloadId,
+        reason: &'static str,
+        message: String,
+        touched: &mut Touched,
+        now: Time,
+    ) {
         self.touch(id, touched);
         let reason = self.granular(if reason.is_empty() { text::PENDING_EVALUATION } else { reason }, text::PENDING);
         let stamp = self.stamp(id, now);
@@ -384,7 +395,7 @@ impl Engine {
     }
 
     /// The same for a workload that may not preempt. As long as that was said before, nothing is written.
-    fn explain_gated(&mut self, id: WorkloadId, message: String, touched: &mut Touched, now: Time) {
+    pub(super) fn explain_gated(&mut self, id: WorkloadId, message: String, touched: &mut Touched, now: Time) {
         let reason = self.granular(text::ADMISSION_GATED, text::PENDING);
         let stamp = self.stamp(id, now);
         let mut status = self.workloads[id].status.clone();

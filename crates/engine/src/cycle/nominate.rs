@@ -68,7 +68,9 @@ impl Engine {
         let rules = self.queues[queue].rules.clone();
         let node = self.queues[queue].node;
         let progress = self.workloads[id].progress.take();
-        let progress = progress.filter(|progress| pins.is_none() && !self.is_outdated(progress, node));
+        let generation = self.quotas.node(node).generation;
+        let is_outdated = |progress: &Progress| progress.is_outdated(generation, self.cycles, self.settings.gates);
+        let progress = progress.filter(|progress| pins.is_none() && !is_outdated(progress));
         let replaced = self.replaced_slice(id, queue);
         let plan = Plan {
             workload: id,
@@ -124,14 +126,6 @@ impl Engine {
         }
         self.place_ahead(plan, assignment, !leaving.is_empty());
         self.quotas.close_mark(mark);
-    }
-
-    fn is_outdated(&self, progress: &Progress, node: crate::id::NodeId) -> bool {
-        let is_recent = self.cycles.saturating_sub(progress.cycle) <= 1;
-        if is_recent && self.settings.gates.enabled(Gate::FlavorFungibilityPreserveScanProgress) {
-            return false;
-        }
-        self.quotas.node(node).generation > progress.generation
     }
 
     /// The largest number of pods that can start, found by halving the range.

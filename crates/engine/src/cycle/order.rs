@@ -3,16 +3,28 @@
 use std::cmp::{Ordering, Reverse};
 use std::collections::BTreeMap;
 
+use kueue_core::amount::Amount;
 use kueue_core::gates::Gate;
 use rustc_hash::FxHashMap;
 
 use super::entry::Entry;
 use crate::engine::Engine;
-use crate::id::{Name, NodeId, WorkloadId};
+use crate::id::{Name, NodeId, PoolId, WorkloadId};
 use crate::quota::share::Share;
 
 /// The entries of one tree that have not had their turn, by the node of their ClusterQueue.
 type Waiting = BTreeMap<NodeId, usize>;
+
+/// An entry among those of its cohort, as far as they are compared.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Contender<'a> {
+    pub(crate) workload: WorkloadId,
+    pub(crate) is_preemptor: bool,
+    /// What it would take.
+    pub(crate) usage: &'a [(PoolId, Amount)],
+    /// The share that its part of the cohort would have then.
+    pub(crate) share: &'a Share,
+}
 
 impl Engine {
     /// One turn after the other; names decide where that leaves a choice.
@@ -95,28 +107,30 @@ impl Engine {
         let below = here.child_cohorts.iter().filter_map(|child| self.tournament(entries, waiting, shares, *child));
         let own = here.child_queues.iter().filter_map(|child| waiting.get(child).copied());
         below.chain(own).reduce(|best, current| {
-            let share = |index| &shares[&(cohort, index)];
-            if self.goes_before(&entries[current], share(current), &entries[best], share(best)) {
-                current
-            } else {
-                best
-            }
+            let contender = |index: usize| Contender {
+                workload: entries[index].workload,
+                is_preemptor: entries[index].is_preemptor,
+                usage: self.net_usage(&entries[index]),
+                share: &shares[&(cohort, index)],
+            };
+            if self.goes_before(contender(current), contender(best)) { current } else { best }
         })
     }
 
-    fn goes_before(&self, a: &Entry, a_share: &Share, b: &Entry, b_share: &Share) -> bool {
+    /// Whose turn it is of two, by fair sharing.
+    pub(crate) fn goes_before(&self, a: Contender<'_>, b: Contender<'_>) -> bool {
         let gates = self.settings.gates;
         if gates.enabled(Gate::PrioritizePreemptorWorkloads) && a.is_preemptor != b.is_preemptor {
             return a.is_preemptor;
         }
         if gates.enabled(Gate::FairSharingPrioritizeNonBorrowing) {
-            let a_borrows = a_share.is_borrowing_on(self.net_usage(a));
-            let b_borrows = b_share.is_borrowing_on(self.net_usage(b));
+            let a_borrows = a.share.is_borrowing_on(a.usage);
+            let b_borrows = b.share.is_borrowing_on(b.usage);
             if a_borrows != b_borrows {
                 return b_borrows;
             }
         }
-        let by_share = a_share.compare(b_share);
+        let by_share = a.share.compare(b.share);
         if by_share != Ordering::Equal {
             return by_share == Ordering::Less;
         }

@@ -19,6 +19,11 @@ pub(crate) struct Share {
 }
 
 impl Share {
+    /// One that somebody tells.
+    pub(crate) fn told(weight: f64, ratio: f64, borrowed: Vec<PoolId>) -> Self {
+        Self { weight, ratio, borrowed, dominant: Vec::new() }
+    }
+
     /// Below every real share.
     pub(crate) fn none() -> Self {
         Self { weight: 1.0, ratio: -1.0, borrowed: Vec::new(), dominant: Vec::new() }

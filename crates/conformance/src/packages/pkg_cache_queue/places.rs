@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use kueue_api::config::v1beta2::{CustomLabel, SourceKind};
 use kueue_core::gates::Gate;
-use kueue_engine::{Handover, RequeueReason};
+use kueue_engine::{Handover, RequeueReason, Told};
 use kueue_translate::MetricLabels;
 use serde_json::{Value, json};
 
@@ -166,7 +166,12 @@ pub(super) fn carries_progress(case: &Case) -> Result<(), Failure> {
     let recorded: Vec<_> =
         case.raw("recorded.LastTriedFlavorIdx").as_array().into_iter().flatten().map(tried).collect();
     replay.take_heads()?;
-    let handover = Handover { reason: RequeueReason::FailedAfterNomination, why: "", tried: recorded.clone() };
+    let handover = Handover {
+        reason: RequeueReason::FailedAfterNomination,
+        why: "",
+        tried: recorded.clone(),
+        told: Told::Nothing,
+    };
     replay.cluster.engine.hand_back(&key, handover, replay.cluster.now);
     if case.arg("inflight")? {
         replay.take_heads()?;
