@@ -171,8 +171,7 @@ fn validate_annotations(annotations: &Value, at: &Path) -> Errors {
 fn validate_owners(owners: &Value, at: &Path) -> Errors {
     let mut errors = Errors::new();
     let mut controller: Option<String> = None;
-    for (index, owner) in owners.as_array().into_iter().flatten().enumerate() {
-        let at_owner = at.index(index);
+    for owner in owners.as_array().into_iter().flatten() {
         let text = |name: &str| owner[name].as_str().unwrap_or_default();
         for (field, why) in [
             ("apiVersion", "version must not be empty"),
@@ -181,12 +180,12 @@ fn validate_owners(owners: &Value, at: &Path) -> Errors {
             ("uid", "must not be empty"),
         ] {
             if text(field).is_empty() {
-                errors.push(Error::invalid(&at_owner.child(field), text(field), why));
+                errors.push(Error::invalid(&at.child(field), text(field), why));
             }
         }
         if (text("apiVersion"), text("kind")) == ("v1", "Event") {
             let why = "/v1, Kind=Event is disallowed from being an owner";
-            errors.push(Error::invalid(&at_owner, owner.clone(), why));
+            errors.push(Error::invalid(at, owner.clone(), why));
         }
         if owner["controller"] == true {
             let name = format!("{}/{}", text("kind"), text("name"));

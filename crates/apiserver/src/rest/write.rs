@@ -82,7 +82,9 @@ pub struct Next {
 impl Write<'_> {
     /// The name and group of the object, by kind, for a validation error.
     fn invalid(&self, name: &str, errors: &[Error]) -> Status {
-        Status::invalid(About { group: &self.resource.group, kind: &self.resource.kind, name }, errors)
+        // Both groups of events speak as the core one.
+        let group = if self.resource.storage == "events" { "" } else { &self.resource.group };
+        Status::invalid(About { group, kind: &self.resource.kind, name }, errors)
     }
 
     /// Who writes, as managed fields tell it.
@@ -555,7 +557,13 @@ fn check_preconditions(write: &Write<'_>, value: &Value, old: &Value) -> Result<
         return Ok(());
     }
     if call.method == http::Method::PUT {
-        let why = format!("Precondition failed: UID in precondition: {uid}, UID in object meta: {}", text(old, "uid"));
+        let why = format!(
+            "StorageError: invalid object, Code: 4, Key: /registry/{}/{}, ResourceVersion: 0, AdditionalErrorMsg: \
+             Precondition failed: UID in precondition: {uid}, UID in object meta: {}",
+            resource.plural,
+            [call.path.namespace.as_str(), call.path.name.as_str()].join("/").trim_start_matches('/'),
+            text(old, "uid")
+        );
         return Err(Status::conflict(call.about(resource), &why));
     }
     let error = Error::invalid(&Path::new("metadata").child("uid"), uid, "field is immutable");

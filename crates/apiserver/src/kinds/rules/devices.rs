@@ -13,6 +13,7 @@ pub static CLAIM: Rules = Rules {
     validate_create: |object| checked(|errors| check_claim(&Field::root(object).child("spec.devices"), errors)),
     validate_update: |update| immutable(update, &[&["spec"]]),
     validate_status: validate_claim_status,
+    status_metadata: &[],
     ..Rules::PLAIN
 };
 pub static CLAIM_TEMPLATE: Rules = Rules {

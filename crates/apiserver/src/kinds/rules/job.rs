@@ -37,6 +37,10 @@ pub static RULES: Rules = Rules {
         }
         warnings
     },
+    allocate: |object, _, _| {
+        default_labels(object);
+        Errors::new()
+    },
     is_rewritten_once: has_labels_of_template,
     status_metadata: &["annotations", "labels"],
     ..Rules::PLAIN
@@ -69,7 +73,10 @@ fn default(object: &mut Value) {
             }
         }
     }
-    default_labels(object);
+    // Labels that the server makes come later, so that their mistakes are told once.
+    if object["spec"]["template"]["metadata"]["labels"].get(UID_LABELS[0]).is_none() {
+        default_labels(object);
+    }
 }
 
 /// A Job without labels has those of its template.
@@ -88,6 +95,8 @@ fn prepare_create(object: &mut Value, _: Moment<'_>) {
     }
     let uid = object["metadata"]["uid"].clone();
     let name = object["metadata"]["name"].clone();
+    let given = &object["spec"]["template"]["metadata"]["labels"];
+    let shares_labels = given.is_object() && object["metadata"]["labels"] == *given;
     if let Some(labels) = crate::schema::object_at(object, &["spec", "template", "metadata", "labels"]) {
         for (keys, value) in [(UID_LABELS, &uid), (NAME_LABELS, &name)] {
             for key in keys {
@@ -98,14 +107,18 @@ fn prepare_create(object: &mut Value, _: Moment<'_>) {
     if let Some(labels) = crate::schema::object_at(object, &["spec", "selector", "matchLabels"]) {
         labels.entry(UID_LABELS[0]).or_insert(uid);
     }
-    default_labels(object);
+    // Labels that came from the template are the same ones, in Go's memory too.
+    if shares_labels {
+        object["metadata"]["labels"] = object["spec"]["template"]["metadata"]["labels"].clone();
+    }
 }
 
-/// A real server gives a Job the labels of its template whenever it reads it, but does not store them until the next
-/// write: the first write after the creation always changes something.
+/// A real server gives a Job the labels it has made for its template whenever it reads it, but does not store them
+/// until the next write: the first write after the creation always changes something.
 fn has_labels_of_template(object: &Value) -> bool {
     let labels = &object["metadata"]["labels"];
-    labels.get(UID_LABELS[0]).is_some() && *labels == object["spec"]["template"]["metadata"]["labels"]
+    let only_made = labels.as_object().is_some_and(|labels| labels.len() == UID_LABELS.len() + NAME_LABELS.len());
+    only_made && *labels == object["spec"]["template"]["metadata"]["labels"]
 }
 
 /// Whether the spec has changed, or is new.
@@ -156,9 +169,16 @@ mod tests {
     #[test]
     fn labels_of_the_template_become_the_jobs() {
         let mut job = json!({"metadata": {"name": "j", "uid": "u"}, "spec": {"template": {"metadata": {"labels": {"job-name": "x"}}}}});
+        default(&mut job);
         create(&mut job);
         assert_eq!(job["metadata"]["labels"]["job-name"], "x");
+        assert_eq!(job["metadata"]["labels"], job["spec"]["template"]["metadata"]["labels"]);
         assert_eq!(job["spec"]["selector"]["matchLabels"], json!({"batch.kubernetes.io/controller-uid": "u"}));
-        assert!(has_labels_of_template(&job));
+        let mut bare = json!({"metadata": {"name": "j", "uid": "u"}, "spec": {"template": {}}});
+        create(&mut bare);
+        default(&mut bare);
+        assert!(bare["metadata"].get("labels").is_none(), "not before it is judged");
+        default_labels(&mut bare);
+        assert!(has_labels_of_template(&bare));
     }
 }

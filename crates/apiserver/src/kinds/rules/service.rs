@@ -107,7 +107,7 @@ fn prepare_update(new: &mut Value, old: &Value) {
             take(spec, "clusterIP");
             take(spec, "clusterIPs");
         }
-        for name in ["ipFamilies", "ipFamilyPolicy"] {
+        for name in ["ipFamilies", "ipFamilyPolicy", "internalTrafficPolicy"] {
             if is_same(spec, name) {
                 take(spec, name);
             }

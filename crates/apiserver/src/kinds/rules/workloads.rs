@@ -262,16 +262,6 @@ fn default_replica_set(object: &mut Value) {
         default_template_spec(spec);
         set_default(spec, "replicas", 1);
     }
-    default_labels(object);
-}
-
-/// A ReplicaSet without labels has those of its template.
-fn default_labels(object: &mut Value) {
-    let labels = object["spec"]["template"]["metadata"]["labels"].clone();
-    let has_own = object["metadata"]["labels"].as_object().is_some_and(|labels| !labels.is_empty());
-    if !has_own && labels.as_object().is_some_and(|labels| !labels.is_empty()) {
-        object["metadata"]["labels"] = labels;
-    }
 }
 
 fn default_daemon_set(object: &mut Value) {
