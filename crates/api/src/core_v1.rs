@@ -11,9 +11,11 @@ mod view;
 mod affinity;
 mod limit_range;
 mod node;
+mod namespace;
 mod pod;
 mod priority_class;
 mod requests;
+mod runtime_class;
 mod taint;
 
 pub use kueue_core::resource_list::ResourceList;
@@ -23,11 +25,13 @@ pub use affinity::{
 };
 pub use limit_range::{LimitRange, LimitRangeItem, LimitRangeSpec};
 pub use node::{Node, NodeCondition, NodeSpec, NodeStatus, Pod, PodStatus};
+pub use namespace::Namespace;
 pub use pod::{
     ClaimUse, Container, PodResourceClaim, PodSchedulingGate, PodSpec, PodTemplateSpec, ResourceRequirements,
     TemplateMeta,
 };
 pub use priority_class::PriorityClass;
+pub use runtime_class::{Overhead, RuntimeClass};
 pub use taint::{Taint, Toleration, has_taint_key};
 
 const GROUP: &str = "";

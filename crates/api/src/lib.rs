@@ -1,5 +1,8 @@
 //! Wire types of every group and version, with conversion, defaulting and validation as pure functions.
 
+// The macros that declare wire types name their helpers by the name that other crates know them by.
+extern crate self as kueue_api;
+
 pub mod wire;
 
 pub mod meta;

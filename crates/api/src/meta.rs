@@ -39,6 +39,7 @@ pub trait Object: Serialize + DeserializeOwned {
 }
 
 /// Declares a kind: a [`wire_struct!`] that begins with `apiVersion`, `kind` and `metadata`, and its [`Object`] constants.
+#[macro_export]
 macro_rules! object {
     (
         $(#[$meta:meta])*
@@ -76,7 +77,7 @@ macro_rules! object {
         }
     };
 }
-pub(crate) use object;
+pub use object;
 
 /// The `apiVersion` field of a kind: holds nothing, prints the constant, refuses another version.
 pub struct ApiVersion<T>(PhantomData<fn() -> T>);

@@ -22,6 +22,7 @@ where
 /// Names are camelCase there; a missing or `null` field has its zero value. A field written `name?: Type` is left out
 /// when it has its zero value, all others are always printed; a last field `..name` holds what has no other place. The
 /// usual traits are derived.
+#[macro_export]
 macro_rules! wire_struct {
     ($(#[$meta:meta])* pub struct $name:ident { $($fields:tt)* }) => {
         $crate::wire::wire_struct!(@fields { $(#[$meta])* $name } {} $($fields)*);
@@ -31,8 +32,8 @@ macro_rules! wire_struct {
             $($done)*
             $(#[$meta])*
             #[serde(
-                deserialize_with = "crate::wire::null_as_default",
-                skip_serializing_if = "crate::wire::is_default"
+                deserialize_with = "kueue_api::wire::null_as_default",
+                skip_serializing_if = "kueue_api::wire::is_default"
             )]
             pub $field: $type,
         } $($rest)*);
@@ -41,7 +42,7 @@ macro_rules! wire_struct {
         $crate::wire::wire_struct!(@fields $head {
             $($done)*
             $(#[$meta])*
-            #[serde(deserialize_with = "crate::wire::null_as_default")]
+            #[serde(deserialize_with = "kueue_api::wire::null_as_default")]
             pub $field: $type,
         } $($rest)*);
     };
@@ -60,7 +61,7 @@ macro_rules! wire_struct {
         pub struct $name { $($fields)* }
     };
 }
-pub(crate) use wire_struct;
+pub use wire_struct;
 
 /// Declares a string with a fixed set of values.
 ///

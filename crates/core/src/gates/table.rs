@@ -99,7 +99,7 @@ gates! {
     /// Keeps a workload out of its queue while the annotation `kueue.x-k8s.io/admission-gated-by` names a gate.
     AdmissionGatedBy { "0.17": alpha, off; "0.19": beta, on };
     /// Labels the pods of admitted jobs with their LocalQueue and ClusterQueue.
-    AssignQueueLabelsForPods { "0.17": beta, on }, unread;
+    AssignQueueLabelsForPods { "0.17": beta, on };
     /// Deletes the ProvisioningRequests of a workload that is evicted.
     CleanupProvisioningRequestsOnEviction { "0.19": beta, on }, unread;
     /// Tries several flavors for one job at the same time, each as a workload of its own.
@@ -193,7 +193,7 @@ gates! {
     /// Parks workloads that look the same together after one of them did not fit.
     SchedulingEquivalenceHashing { "0.17": beta, off; "0.18": beta, on };
     /// Keeps generated workload names within 63 characters, so that they can be label values.
-    ShortWorkloadNames { "0.17": alpha, off }, unread;
+    ShortWorkloadNames { "0.17": alpha, off };
     /// Tolerates a missing owner of an object that is being deleted.
     SkipAncestorCheckForDeletedWorkloads { "0.20": beta, on }, unread;
     /// Computes no new placement for a workload of one pod, which could not move anyway.
@@ -250,7 +250,7 @@ gates! {
     /// Serves the pending workloads of a queue on demand.
     VisibilityOnDemand { "0.6": alpha, off; "0.9": beta, on }, unread;
     /// Reads and writes pod group and prebuilt workload names as annotations instead of labels.
-    WorkloadIdentifierAnnotations { "0.18": beta, on }, unread;
+    WorkloadIdentifierAnnotations { "0.18": beta, on };
     /// Gives workloads without a priority class the one called `default`.
     WorkloadPriorityClassDefaulting { "0.18": alpha, off; "0.20": beta, on }, unread;
     /// Writes workload status with merge patches instead of server-side apply.

@@ -26,6 +26,9 @@ pub enum Failure {
     /// The answer took too long. Whether the request was carried out is unknown.
     #[error("no answer from the API server within {} s", .0.as_secs())]
     TimedOut(Duration),
+    /// Something that is needed does not exist (yet).
+    #[error("{0}")]
+    Missing(String),
     /// The answer is not what it should be.
     #[error("cannot read the answer of the API server: {0}")]
     Unreadable(String),
@@ -96,7 +99,7 @@ impl Failure {
         match self {
             Self::Refused { code, .. } => *code == 429 || *code >= 500,
             Self::Unreachable(_) | Self::TimedOut(_) => true,
-            Self::Unreadable(_) => false,
+            Self::Missing(_) | Self::Unreadable(_) => false,
         }
     }
 

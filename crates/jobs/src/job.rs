@@ -1,0 +1,92 @@
+//! What the framework asks of a job kind.
+
+use kueue_api::kueue::v1beta2::{PodSet, ReclaimablePod};
+use kueue_api::meta::Object;
+use kueue_api::pod_set_info::{Conflict, PodSetInfo};
+use kueue_core::gates::Gates;
+
+use crate::topology_request::BadTopologyRequest;
+
+/// How a job ended.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Finish {
+    pub is_success: bool,
+    /// What the job says about it.
+    pub message: String,
+}
+
+/// Why a job can never be started with what it was given.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum CannotStart {
+    /// The Workload has another number of pod sets than the job.
+    #[error("invalid podset infos: expecting {expected} podset, got {given}")]
+    PodSets { expected: usize, given: usize },
+    /// The job says one thing and its flavors or checks another.
+    #[error(transparent)]
+    Conflict(#[from] Conflict),
+}
+
+/// One request of stopping a job; each is sent when the one before it was answered.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Write<J> {
+    /// The job is to be like this, except for its status.
+    Spec(J),
+    /// The job's status is to be like this.
+    Status(J),
+}
+
+/// A job of some kind, as the framework sees it. The object is a partial view: what it does not know stays as it is.
+pub trait Job: Object + Clone + PartialEq + Send + Sync + 'static {
+    /// Its name in the configuration's list of integrations.
+    const FRAMEWORK: &'static str;
+    /// The name in events of its controller.
+    const EVENT_SOURCE: &'static str;
+
+    /// Whether it runs no pods, and is to run none.
+    fn is_suspended(&self) -> bool;
+
+    fn suspend(&mut self);
+
+    /// What it needs.
+    fn pod_sets(&self, gates: Gates) -> Result<Vec<PodSet>, BadTopologyRequest>;
+
+    /// Lets it run with what its pod sets were given.
+    fn run(&mut self, given: &[PodSetInfo], gates: Gates) -> Result<(), CannotStart>;
+
+    /// Puts its pod templates back to what they were. Says whether that changed anything.
+    fn restore(&mut self, original: &[PodSetInfo]) -> bool;
+
+    /// Whether any of its pods still run.
+    fn is_active(&self) -> bool;
+
+    /// Whether all its pods are ready or done.
+    fn pods_ready(&self) -> bool;
+
+    /// Whether and how it ended.
+    fn finished(&self) -> Option<Finish>;
+
+    // What only some kinds can do follows; a kind that cannot says nothing.
+
+    /// Pods that are done and need nothing any more; missing for kinds that cannot tell.
+    fn reclaimable_pods(&self) -> Option<Vec<ReclaimablePod>> {
+        None
+    }
+
+    /// The requests that stop it, given what its pod templates were before it ran, if that is known.
+    fn stop(&self, original: Option<&[PodSetInfo]>) -> Vec<Write<Self>> {
+        if self.is_suspended() {
+            return Vec::new();
+        }
+        let mut stopped = self.clone();
+        stopped.suspend();
+        if let Some(original) = original {
+            stopped.restore(original);
+        }
+        vec![Write::Spec(stopped)]
+    }
+
+    /// The PriorityClass that counts for the job, where it is not that of its first pod set.
+    fn priority_class(&self) -> Option<String> {
+        None
+    }
+}

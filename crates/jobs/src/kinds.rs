@@ -1,0 +1,3 @@
+//! The job kinds, one file each.
+
+pub mod batch_job;

@@ -1,0 +1,21 @@
+//! Jobs of any kind: what the framework asks of a kind, what it does with a job and its Workload, and one file per kind.
+//!
+//! What is to be done about a job is decided by a pure function of the objects around it ([`step`](step::step)); the
+//! [`reconciler`] reads those from informers and carries the actions out. Quota and the Workload's status are not
+//! decided here: what a job does is reported as a fact.
+
+pub mod job;
+
+pub mod name;
+pub mod topology_request;
+
+pub mod start;
+pub mod workload;
+
+pub mod report;
+
+pub mod step;
+
+pub mod reconciler;
+
+pub mod kinds;

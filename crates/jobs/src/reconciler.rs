@@ -1,0 +1,176 @@
+//! Looks at jobs of one kind: reads what is around them, and carries out what is to be done.
+
+use std::sync::Arc;
+
+use kueue_api::core_v1::{Namespace, PriorityClass};
+use kueue_api::kueue::names::{FIELD_MANAGER_KUEUE, FINALIZER_RESOURCE_IN_USE};
+use kueue_api::kueue::v1beta2::{ResourceFlavor, Workload, WorkloadPriorityClass};
+use kueue_api::meta::OwnerReference;
+use kueue_runtime::client::{Client, Dependents, Failure, Patch};
+use kueue_runtime::events::{Event, Recorder, Regarding};
+use kueue_runtime::informer::{Delta, Index, Store};
+use kueue_runtime::key::Key;
+use kueue_runtime::queue::WorkQueue;
+use kueue_runtime::reconciler::{Next, Reconciler};
+use tokio::sync::mpsc::UnboundedSender;
+
+use crate::job::{Job, Write};
+use crate::report::Fact;
+use crate::step::{Action, Outcome, Settings, Surroundings, step, step_gone};
+use crate::workload::prebuilt_name;
+
+/// What jobs of all kinds are looked at with.
+#[derive(Clone, Debug)]
+pub struct Stores {
+    pub workloads: Arc<Store<Workload>>,
+    /// Finds Workloads by [`owner_values`].
+    pub by_owner: Index,
+    pub namespaces: Arc<Store<Namespace>>,
+    pub flavors: Arc<Store<ResourceFlavor>>,
+    pub workload_priority_classes: Arc<Store<WorkloadPriorityClass>>,
+    pub priority_classes: Arc<Store<PriorityClass>>,
+}
+
+/// By what the Workloads of a job are found: kind, namespace and name of each owner.
+pub fn owner_values(workload: &Workload) -> Vec<String> {
+    let namespace = &workload.metadata.namespace;
+    let value = |owner: &OwnerReference| owner_value(group_of(owner), &owner.kind, namespace, &owner.name);
+    workload.metadata.owner_references.iter().map(value).collect()
+}
+
+fn owner_value(group: &str, kind: &str, namespace: &str, name: &str) -> String {
+    format!("{kind}.{group}/{namespace}/{name}")
+}
+
+fn group_of(owner: &OwnerReference) -> &str {
+    owner.api_version.split_once('/').map_or("", |(group, _)| group)
+}
+
+/// Asks for a look at the jobs that own a Workload that something happened to.
+pub fn queue_owners<J: Job>(delta: &Delta<Workload>, queue: &WorkQueue<Key>) {
+    for workload in delta.old.iter().chain(&delta.new) {
+        let owners = &workload.object.metadata.owner_references;
+        for owner in owners.iter().filter(|owner| owner.kind == J::KIND && group_of(owner) == J::GROUP) {
+            queue.add(Key::new(Arc::clone(&delta.key.namespace), owner.name.as_str()));
+        }
+    }
+}
+
+/// Looks at jobs of one kind.
+#[derive(Debug)]
+pub struct JobReconciler<J> {
+    pub client: Client,
+    pub recorder: Recorder,
+    pub settings: Arc<Settings>,
+    pub jobs: Arc<Store<J>>,
+    pub stores: Stores,
+    /// Who decides about Workloads' statuses.
+    pub facts: UnboundedSender<Fact>,
+}
+
+impl<J: Job> Reconciler<Key> for JobReconciler<J> {
+    fn name(&self) -> &'static str {
+        J::FRAMEWORK
+    }
+
+    async fn reconcile(&self, key: &Key) -> Result<Next, Failure> {
+        let value = owner_value(J::GROUP, J::KIND, &key.namespace, &key.name);
+        let found = self.stores.workloads.find(self.stores.by_owner, &value);
+        let workloads: Vec<Arc<Workload>> = found.into_iter().map(|(_, workload)| workload.object).collect();
+        let job = self.jobs.get(key).map(|stored| stored.object);
+        let outcome = match &job {
+            Some(job) if job.metadata().deletion_timestamp.is_none() => self.look(job, workloads),
+            _ => step_gone(&workloads),
+        };
+        self.carry_out(job.as_deref(), outcome).await
+    }
+}
+
+impl<J: Job> JobReconciler<J> {
+    fn look(&self, job: &J, workloads: Vec<Arc<Workload>>) -> Outcome<J> {
+        let meta = job.metadata();
+        let stores = &self.stores;
+        let prebuilt = prebuilt_name(meta, self.settings.gates);
+        let prebuilt = prebuilt.and_then(|name| stores.workloads.get(&Key::new(meta.namespace.as_str(), name)));
+        let flavor = |name: &str| stores.flavors.named(name);
+        let around = Surroundings {
+            settings: &self.settings,
+            namespace: stores.namespaces.named(&meta.namespace).map(|namespace| namespace.metadata.labels.clone()),
+            workloads,
+            prebuilt: prebuilt.map(|stored| stored.object),
+            flavor: &flavor,
+            workload_priority_classes: stores.workload_priority_classes.all(),
+            priority_classes: stores.priority_classes.all(),
+        };
+        step(job, &around)
+    }
+
+    async fn carry_out(&self, job: Option<&J>, outcome: Outcome<J>) -> Result<Next, Failure> {
+        // What the job is like now, as far as we know: each request is the difference to the one before it.
+        let mut current = job.cloned();
+        for action in outcome.actions {
+            match action {
+                Action::Write(write) => {
+                    if let Some(known) = &mut current {
+                        self.write(known, write).await?;
+                    }
+                }
+                Action::CreateWorkload(workload) => drop(self.client.create(&*workload).await?),
+                Action::UpdateWorkload { old, new } => self.update(&old, &new).await?,
+                Action::DeleteWorkload(workload) => {
+                    self.unguard(&workload).await?;
+                    let (key, uid) = (Key::of(&*workload), &workload.metadata.uid);
+                    gone_is_fine(self.client.delete::<Workload>(&key, uid, Dependents::Background).await)?;
+                }
+                Action::Unguard(workload) => self.unguard(&workload).await?,
+                Action::Report(workload, report) => {
+                    let uid = workload.metadata.uid.clone();
+                    // Nobody is there to be told only while everything ends.
+                    drop(self.facts.send(Fact { workload: Key::of(&*workload), uid, report }));
+                }
+                Action::Event { is_warning, reason, message } => {
+                    if let Some(job) = job {
+                        let (regarding, reason) = (Regarding::of(job), reason.to_owned());
+                        self.recorder.record(Event { regarding, is_warning, reason, note: message });
+                    }
+                }
+            }
+        }
+        match (outcome.failure, outcome.after) {
+            (Some(failure), _) => Err(Failure::Missing(failure)),
+            (None, Some(wait)) => Ok(Next::After(wait)),
+            (None, None) => Ok(Next::Done),
+        }
+    }
+
+    async fn write(&self, known: &mut J, write: Write<J>) -> Result<(), Failure> {
+        let (mut wanted, is_status) = match write {
+            Write::Spec(job) => (job, false),
+            Write::Status(job) => (job, true),
+        };
+        let patch = Patch::between(known, &wanted, FIELD_MANAGER_KUEUE);
+        if let Some(patch) = patch.map(|patch| if is_status { patch.of_status() } else { patch }) {
+            let written: J = self.client.patch(&Key::of(known), &patch).await?;
+            wanted.metadata_mut().resource_version.clone_from(&written.metadata().resource_version);
+            *known = wanted;
+        }
+        Ok(())
+    }
+
+    async fn update(&self, old: &Workload, new: &Workload) -> Result<(), Failure> {
+        if let Some(patch) = Patch::between(old, new, FIELD_MANAGER_KUEUE) {
+            self.client.patch::<Workload>(&Key::of(old), &patch).await?;
+        }
+        Ok(())
+    }
+
+    async fn unguard(&self, workload: &Workload) -> Result<(), Failure> {
+        let mut free = workload.clone();
+        free.metadata.finalizers.retain(|finalizer| finalizer != FINALIZER_RESOURCE_IN_USE);
+        gone_is_fine(self.update(workload, &free).await)
+    }
+}
+
+fn gone_is_fine(result: Result<(), Failure>) -> Result<(), Failure> {
+    result.or_else(|failure| if failure.is_not_found() { Ok(()) } else { Err(failure) })
+}

@@ -1,0 +1,26 @@
+//! What a job does, as facts about its Workload. Whoever owns the Workload's status draws the conclusions.
+
+use kueue_api::kueue::v1beta2::ReclaimablePod;
+use kueue_api::meta::ConditionStatus;
+use kueue_runtime::key::Key;
+
+/// Something that is so about the job of a Workload.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Report {
+    /// The job of an evicted Workload has no active pods any more.
+    Stopped,
+    /// The Workload is over: the condition `Finished` with this reason and message.
+    Finished { reason: &'static str, message: String },
+    /// Whether all pods are ready: the condition `PodsReady`.
+    PodsReady { status: ConditionStatus, reason: &'static str, message: &'static str },
+    /// So many pods of each pod set are done.
+    Reclaimable(Vec<ReclaimablePod>),
+}
+
+/// A fact about the Workload of that name and identity.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Fact {
+    pub workload: Key,
+    pub uid: String,
+    pub report: Report,
+}

@@ -1,0 +1,213 @@
+//! The Workload that stands for a job: how it is made, and whether it still fits.
+
+use std::collections::BTreeMap;
+
+use kueue_api::core_v1::{Container, PriorityClass};
+use kueue_api::kueue::names::{FINALIZER_RESOURCE_IN_USE, annotation, label};
+use kueue_api::kueue::v1beta2::{PodSet, Workload, WorkloadPriorityClass, WorkloadSpec};
+use kueue_api::lookup::NotFound;
+use kueue_api::meta::{ObjectMeta, OwnerReference};
+use kueue_api::pod_set_info::PodSetInfo;
+use kueue_api::pod_sets::{Tolerations, are_equivalent};
+use kueue_api::priority::{self, Priority};
+use kueue_core::gates::{Gate, Gates};
+use kueue_core::label as labels;
+use serde_json::Value;
+
+use crate::job::Job;
+use crate::name::{Owner, workload_name};
+use crate::topology_request::BadTopologyRequest;
+
+/// Annotations with this prefix are for the check that asks the autoscaler for nodes.
+const PROVISIONING_PREFIX: &str = "provreq.kueue.x-k8s.io/";
+
+/// The LocalQueue that a job names.
+pub fn queue_name(meta: &ObjectMeta) -> &str {
+    meta.labels.get(label::QUEUE_NAME).map_or("", String::as_str)
+}
+
+/// The WorkloadPriorityClass that a job names.
+pub fn priority_class_name(meta: &ObjectMeta) -> &str {
+    meta.labels.get(label::PRIORITY_CLASS).map_or("", String::as_str)
+}
+
+/// How long a job may run. A label that is no positive number says nothing; the webhook refuses it.
+fn max_execution_s(meta: &ObjectMeta) -> Option<i32> {
+    let seconds: i32 = meta.labels.get(label::MAX_EXEC_TIME_SECONDS)?.parse().ok()?;
+    (seconds > 0).then_some(seconds)
+}
+
+/// The Workload that was made for the job beforehand.
+pub fn prebuilt_name(meta: &ObjectMeta, gates: Gates) -> Option<&str> {
+    let annotated = meta.annotations.get(annotation::PREBUILT_WORKLOAD_NAME);
+    let labelled = meta.labels.get(label::PREBUILT_WORKLOAD_NAME);
+    let name = match gates.enabled(Gate::WorkloadIdentifierAnnotations) {
+        true => annotated.or(labelled),
+        false => labelled,
+    };
+    name.map(String::as_str).filter(|name| !name.is_empty())
+}
+
+/// The job as the owner that manages an object.
+pub fn controller_reference<J: Job>(job: &J) -> OwnerReference {
+    let meta = job.metadata();
+    OwnerReference {
+        api_version: J::api_version(),
+        kind: J::KIND.to_owned(),
+        name: meta.name.clone(),
+        uid: meta.uid.clone(),
+        controller: Some(true),
+        block_owner_deletion: Some(true),
+    }
+}
+
+/// What a job needs, each variable of its containers once.
+pub fn pod_sets<J: Job>(job: &J, gates: Gates) -> Result<Vec<PodSet>, BadTopologyRequest> {
+    let mut pod_sets = job.pod_sets(gates)?;
+    for pod_set in &mut pod_sets {
+        if !gates.enabled(Gate::PartialAdmission) {
+            pod_set.min_count = None;
+        }
+        let spec = &mut pod_set.template.spec;
+        for container in spec.containers.iter_mut().chain(&mut spec.init_containers) {
+            keep_last_of_each_variable(container);
+        }
+    }
+    Ok(pod_sets)
+}
+
+/// The last value of a variable counts, at the place of the first: the API server refuses doubles in a Workload.
+fn keep_last_of_each_variable(container: &mut Container) {
+    let Some(Value::Array(variables)) = container.rest.get_mut("env") else { return };
+    let name = |variable: &Value| variable.get("name").cloned();
+    let mut kept: Vec<Value> = Vec::with_capacity(variables.len());
+    for variable in variables.drain(..) {
+        match kept.iter_mut().find(|known| name(known) == name(&variable)) {
+            Some(known) => *known = variable,
+            None => kept.push(variable),
+        }
+    }
+    *variables = kept;
+}
+
+/// Where priorities come from.
+#[derive(Clone, Copy, Debug)]
+pub struct PriorityClasses<'a> {
+    pub workload: &'a [std::sync::Arc<WorkloadPriorityClass>],
+    pub pod: &'a [std::sync::Arc<PriorityClass>],
+}
+
+impl PriorityClasses<'_> {
+    /// The priority of a job with these pod sets.
+    pub fn of<J: Job>(&self, job: &J, pod_sets: &[PodSet]) -> Result<Priority, NotFound> {
+        let named = priority_class_name(job.metadata());
+        if !named.is_empty() {
+            return priority::of_workload_class(named, self.workload.iter().map(|class| &**class));
+        }
+        let first = || {
+            let names = pod_sets.iter().map(|pod_set| &pod_set.template.spec.priority_class_name);
+            names.filter(|name| !name.is_empty()).next().cloned().unwrap_or_default()
+        };
+        let name = job.priority_class().unwrap_or_else(first);
+        priority::of_pod_class(&name, self.pod.iter().map(|class| &**class))
+    }
+}
+
+/// What of a job's labels and annotations its Workload gets.
+#[derive(Clone, Debug, Default)]
+pub struct Copied {
+    pub labels: Vec<String>,
+    pub annotations: Vec<String>,
+}
+
+/// A new Workload for the job. `extra` tells several Workloads of one job apart.
+pub fn construct<J: Job>(
+    job: &J,
+    pod_sets: Vec<PodSet>,
+    priority: Priority,
+    copied: &Copied,
+    extra: &str,
+    gates: Gates,
+) -> Workload {
+    let meta = job.metadata();
+    let owner = Owner { group: J::GROUP, kind: J::KIND, name: &meta.name, uid: &meta.uid };
+    let pick = |from: &BTreeMap<String, String>, keys: &[String]| -> BTreeMap<String, String> {
+        keys.iter().filter_map(|key| Some((key.clone(), from.get(key)?.clone()))).collect()
+    };
+    let mut workload_labels = pick(&meta.labels, &copied.labels);
+    if labels::value(&meta.uid).is_empty() {
+        workload_labels.insert(label::JOB_UID.to_owned(), meta.uid.clone());
+    }
+    let mut annotations: BTreeMap<String, String> = meta
+        .annotations
+        .iter()
+        .filter(|(key, _)| key.starts_with(PROVISIONING_PREFIX))
+        .map(|(key, value)| (key.clone(), value.clone()))
+        .collect();
+    if gates.enabled(Gate::CustomMetricLabels) {
+        annotations.extend(pick(&meta.annotations, &copied.annotations));
+    }
+    if gates.enabled(Gate::AdmissionGatedBy) {
+        annotations.extend(pick(&meta.annotations, &[annotation::ADMISSION_GATED_BY.to_owned()]));
+    }
+    Workload {
+        metadata: ObjectMeta {
+            name: workload_name(owner, extra, gates),
+            namespace: meta.namespace.clone(),
+            labels: workload_labels,
+            annotations,
+            finalizers: vec![FINALIZER_RESOURCE_IN_USE.to_owned()],
+            owner_references: vec![controller_reference(job)],
+            ..ObjectMeta::default()
+        },
+        spec: WorkloadSpec {
+            pod_sets,
+            queue_name: queue_name(meta).to_owned(),
+            priority: Some(priority.value),
+            priority_class_ref: priority.class,
+            maximum_execution_time_seconds: max_execution_s(meta),
+            ..WorkloadSpec::default()
+        },
+        ..Workload::default()
+    }
+}
+
+/// Whether a Workload still fits the job. `running` is what the Workload gives its pods, while it holds quota.
+pub fn fits<J: Job>(
+    job: &J,
+    pod_sets: &[PodSet],
+    workload: &Workload,
+    running: Option<&[PodSetInfo]>,
+    is_admitted: bool,
+    gates: Gates,
+) -> bool {
+    let meta = job.metadata();
+    let Some(owner) = workload.metadata.owner_references.iter().find(|owner| owner.controller == Some(true)) else {
+        return false;
+    };
+    let is_same_job =
+        owner.name == meta.name && (owner.uid == meta.uid || !gates.enabled(Gate::FinishOrphanedWorkloads));
+    if !is_same_job || workload.spec.maximum_execution_time_seconds != max_execution_s(meta) {
+        return false;
+    }
+    let tolerations = if is_admitted { Tolerations::Ignore } else { Tolerations::Compare };
+    let is_as_requested = || are_equivalent(pod_sets, &workload.spec.pod_sets, tolerations);
+    match running.and_then(|given| running_pod_sets(workload, given, gates)) {
+        // One that was admitted and did not start yet looks as it was requested.
+        Some(running) => are_equivalent(pod_sets, &running, tolerations) || (job.is_suspended() && is_as_requested()),
+        None => is_as_requested(),
+    }
+}
+
+/// The pod sets as they look while the job runs; none when the Workload does not say.
+fn running_pod_sets(workload: &Workload, given: &[PodSetInfo], gates: Gates) -> Option<Vec<PodSet>> {
+    let mut pod_sets = workload.spec.pod_sets.clone();
+    for pod_set in &mut pod_sets {
+        let info = given.iter().find(|info| info.name == pod_set.name)?;
+        info.merge_into(&mut pod_set.template, gates).ok()?;
+        if gates.enabled(Gate::PartialAdmission) && pod_set.min_count.is_some() {
+            pod_set.count = info.count;
+        }
+    }
+    Some(pod_sets)
+}
