@@ -10,8 +10,8 @@ mod view;
 
 mod affinity;
 mod limit_range;
-mod node;
 mod namespace;
+mod node;
 mod pod;
 mod priority_class;
 mod requests;
@@ -24,8 +24,8 @@ pub use affinity::{
     Affinity, NodeAffinity, NodeSelector, NodeSelectorRequirement, NodeSelectorTerm, PreferredSchedulingTerm,
 };
 pub use limit_range::{LimitRange, LimitRangeItem, LimitRangeSpec};
-pub use node::{Node, NodeCondition, NodeSpec, NodeStatus, Pod, PodStatus};
 pub use namespace::Namespace;
+pub use node::{Node, NodeCondition, NodeSpec, NodeStatus, Pod, PodStatus};
 pub use pod::{
     ClaimUse, Container, PodResourceClaim, PodSchedulingGate, PodSpec, PodTemplateSpec, ResourceRequirements,
     TemplateMeta,

@@ -1,3 +1,46 @@
-//! The job kinds, one file each.
+//! The job kinds, one file each, and what is done with jobs of any kind.
 
 pub mod batch_job;
+
+use std::pin::Pin;
+
+use kueue_api::meta::OwnerReference;
+use kueue_runtime::client::{Client, Dependents, Failure};
+use kueue_runtime::key::Key;
+
+use crate::job::Job;
+
+/// A request that deletes a job.
+pub type Deletion = Pin<Box<dyn Future<Output = Result<(), Failure>> + Send>>;
+
+/// Deletes jobs of the kinds that are enabled, found by who owns a Workload.
+#[derive(Clone, Debug, Default)]
+pub struct Deleters(Vec<Deleter>);
+
+#[derive(Clone, Debug)]
+struct Deleter {
+    api_version: String,
+    kind: &'static str,
+    delete: fn(Client, Key, String) -> Deletion,
+}
+
+impl Deleters {
+    /// The same with another kind.
+    pub fn with<J: Job>(mut self) -> Self {
+        let delete = |client: Client, key: Key, uid: String| -> Deletion {
+            Box::pin(async move {
+                let deleted = client.delete::<J>(&key, &uid, Dependents::Background).await;
+                deleted.or_else(|failure| if failure.is_not_found() { Ok(()) } else { Err(failure) })
+            })
+        };
+        self.0.push(Deleter { api_version: J::api_version(), kind: J::KIND, delete });
+        self
+    }
+
+    /// The request that deletes the owner, if it is of a kind that is enabled.
+    pub fn deletion(&self, client: &Client, namespace: &str, owner: &OwnerReference) -> Option<Deletion> {
+        let is_meant = |known: &&Deleter| known.api_version == owner.api_version && known.kind == owner.kind;
+        let found = self.0.iter().find(is_meant)?;
+        Some((found.delete)(client.clone(), Key::new(namespace, owner.name.as_str()), owner.uid.clone()))
+    }
+}

@@ -80,7 +80,14 @@ impl<J: Job> Reconciler<Key> for JobReconciler<J> {
         let job = self.jobs.get(key).map(|stored| stored.object);
         let outcome = match &job {
             Some(job) if job.metadata().deletion_timestamp.is_none() => self.look(job, workloads),
-            _ => step_gone(&workloads),
+            Some(_) => step_gone(&workloads),
+            None if workloads.is_empty() => return Ok(Next::Done),
+            // Its Workloads may be seen before the job is: only the server knows that it is gone.
+            None => match self.client.get::<J>(key).await {
+                Err(failure) if failure.is_not_found() => step_gone(&workloads),
+                Err(failure) => return Err(failure),
+                Ok(_) => return Err(Failure::Missing(format!("{} {key} was not seen yet", J::KIND))),
+            },
         };
         self.carry_out(job.as_deref(), outcome).await
     }

@@ -49,6 +49,12 @@ pub struct Surroundings<'a> {
     pub priority_classes: Vec<Arc<PriorityClass>>,
 }
 
+impl std::fmt::Debug for Surroundings<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Surroundings").field("workloads", &self.workloads).finish_non_exhaustive()
+    }
+}
+
 /// One thing to be done.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Action<J> {

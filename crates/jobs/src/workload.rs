@@ -105,8 +105,8 @@ impl PriorityClasses<'_> {
             return priority::of_workload_class(named, self.workload.iter().map(|class| &**class));
         }
         let first = || {
-            let names = pod_sets.iter().map(|pod_set| &pod_set.template.spec.priority_class_name);
-            names.filter(|name| !name.is_empty()).next().cloned().unwrap_or_default()
+            let mut names = pod_sets.iter().map(|pod_set| &pod_set.template.spec.priority_class_name);
+            names.find(|name| !name.is_empty()).cloned().unwrap_or_default()
         };
         let name = job.priority_class().unwrap_or_else(first);
         priority::of_pod_class(&name, self.pod.iter().map(|class| &**class))

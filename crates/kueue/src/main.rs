@@ -1,5 +1,7 @@
 //! `kueue`: the one binary. It reads flags, calls the crate that does the work and prints.
 
+mod manager;
+
 use std::cell::Cell;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -26,6 +28,7 @@ enum Command {
     /// Work with the manager's configuration file.
     #[command(subcommand)]
     Config(ConfigCommand),
+    Manager(manager::Arguments),
 }
 
 #[derive(Subcommand)]
@@ -63,7 +66,10 @@ struct Check {
 }
 
 fn main() -> ExitCode {
-    let Command::Config(ConfigCommand::Check(check)) = Arguments::parse().command;
+    let check = match Arguments::parse().command {
+        Command::Config(ConfigCommand::Check(check)) => check,
+        Command::Manager(arguments) => return manager::run(&arguments),
+    };
     let (out, errors, code) = match check_config(&check) {
         Ok((configuration, notes)) => (configuration, notes, ExitCode::SUCCESS),
         Err(problems) => (String::new(), problems, ExitCode::FAILURE),

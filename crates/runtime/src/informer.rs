@@ -36,6 +36,12 @@ pub struct Delta<P> {
     pub new: Option<Stored<P>>,
 }
 
+/// An object without the record of who owns which of its fields: as long as the rest, and nobody here reads it.
+pub fn without_managed_fields<T: Object>(mut object: T) -> T {
+    object.metadata_mut().rest.remove("managedFields");
+    object
+}
+
 type Listener<P> = Box<dyn FnMut(&Delta<P>) + Send>;
 
 /// Keeps a projection `P` of every object of kind `T`.

@@ -76,7 +76,7 @@ pub fn reclaimable_patch(object: &Workload) -> Value {
 mod tests {
     use super::*;
 
-    fn workload(status: Value) -> Workload {
+    fn workload(status: &Value) -> Workload {
         let metadata = json!({"name": "w", "namespace": "n", "uid": "u", "resourceVersion": "7", "labels": {"a": "b"}});
         serde_json::from_value(json!({"metadata": metadata, "spec": {}, "status": status})).unwrap()
     }
@@ -84,7 +84,7 @@ mod tests {
     #[test]
     fn admission_says_what_is_its_own_and_names_the_version() {
         let condition = |kind: &str| json!({"type": kind, "status": "True", "reason": "R", "message": ""});
-        let patch = admission_patch(&workload(json!({
+        let patch = admission_patch(&workload(&json!({
             "conditions": [condition("Admitted"), condition("Custom"), condition("QuotaReserved")],
             "requeueState": {},
             "reclaimablePods": [{"name": "main", "count": 1}],
@@ -106,7 +106,7 @@ mod tests {
     #[test]
     fn without_an_admission_the_requests_are_kept() {
         let patch =
-            admission_patch(&workload(json!({"resourceRequests": [{"name": "main", "resources": {"cpu": "1"}}]})));
+            admission_patch(&workload(&json!({"resourceRequests": [{"name": "main", "resources": {"cpu": "1"}}]})));
         assert_eq!(patch["status"], json!({"resourceRequests": [{"name": "main", "resources": {"cpu": "1"}}]}));
     }
 }

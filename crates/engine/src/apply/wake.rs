@@ -64,7 +64,13 @@ impl Engine {
 
     /// Quota of the workload came free: its queue's tree may use it.
     pub(crate) fn notify_associated(&mut self, id: WorkloadId) {
-        let Some(lq) = self.workloads[id].assigned else { return };
+        let workload = &self.workloads[id];
+        let lq = match (workload.assigned, self.settings.wake) {
+            (Some(lq), _) => lq,
+            // Kueue wakes nobody for one that it never saw waiting; after a restart that would leave others asleep.
+            (None, WakePolicy::Targeted) => workload.local_queue,
+            (None, WakePolicy::Batched) => return,
+        };
         if let Some(queue) = self.queue_of(lq) {
             self.notify(&[queue]);
         }

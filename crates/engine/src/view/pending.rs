@@ -71,6 +71,12 @@ impl Engine {
         })
     }
 
+    /// How many stand in line where a cycle would look. While it changes from cycle to cycle, cycles get on even when
+    /// they change no status.
+    pub fn in_line(&self) -> usize {
+        self.ready.iter().map(|queue| self.queues[*queue].pending.tally().total().active).sum()
+    }
+
     /// How many wait in a ClusterQueue.
     pub fn pending_count(&self, queue: &str) -> Option<PendingCount> {
         let pending = &self.queue(queue)?.pending;

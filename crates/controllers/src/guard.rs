@@ -1,0 +1,93 @@
+//! The finalizer that keeps an object while something uses it.
+
+use std::sync::Arc;
+
+use kueue_api::kueue::names::{FIELD_MANAGER_KUEUE, FINALIZER_RESOURCE_IN_USE};
+use kueue_api::kueue::v1beta2::{AdmissionCheck, ResourceFlavor, Topology};
+use kueue_api::meta::Object;
+use kueue_engine::Engine;
+use kueue_runtime::client::{Client, Failure, Patch};
+use kueue_runtime::informer::Store;
+use kueue_runtime::key::Key;
+use kueue_runtime::reconciler::{Next, Reconciler};
+
+use crate::owner::Handle;
+
+/// Puts the finalizer on an object, or takes it from one that is being deleted and that nothing uses. Says whether the
+/// object was written, or is on its way out.
+pub(crate) async fn guard<T: Object + Clone>(client: &Client, object: &T, is_in_use: bool) -> Result<bool, Failure> {
+    let meta = object.metadata();
+    let mut wanted = object.clone();
+    let finalizers = &mut wanted.metadata_mut().finalizers;
+    let is_guarded = finalizers.iter().any(|finalizer| finalizer == FINALIZER_RESOURCE_IN_USE);
+    match (meta.deletion_timestamp.is_some(), is_in_use) {
+        (false, _) if !is_guarded => finalizers.push(FINALIZER_RESOURCE_IN_USE.to_owned()),
+        (true, false) => finalizers.retain(|finalizer| finalizer != FINALIZER_RESOURCE_IN_USE),
+        _ => {}
+    }
+    match Patch::between(object, &wanted, FIELD_MANAGER_KUEUE) {
+        None => Ok(false),
+        Some(patch) => {
+            let written = client.patch::<T>(&Key::of(object), &patch).await;
+            written.map(|_| true).or_else(|failure| if failure.is_not_found() { Ok(true) } else { Err(failure) })
+        }
+    }
+}
+
+/// A kind that is kept while queues, or flavors, refer to it.
+pub trait Guarded: Object + Clone + Send + Sync + 'static {
+    /// Its controller's name in logs.
+    const CONTROLLER: &'static str;
+
+    /// Whether anything refers to the object of that name.
+    fn is_in_use(name: &str, engine: &Engine, flavors: &Store<ResourceFlavor>) -> bool;
+}
+
+impl Guarded for ResourceFlavor {
+    const CONTROLLER: &'static str = "resourceflavor_controller";
+
+    fn is_in_use(name: &str, engine: &Engine, _: &Store<ResourceFlavor>) -> bool {
+        !engine.queues_with_flavor(name).is_empty()
+    }
+}
+
+impl Guarded for AdmissionCheck {
+    const CONTROLLER: &'static str = "admissioncheck_controller";
+
+    fn is_in_use(name: &str, engine: &Engine, _: &Store<ResourceFlavor>) -> bool {
+        !engine.queues_with_check(name).is_empty()
+    }
+}
+
+impl Guarded for Topology {
+    const CONTROLLER: &'static str = "tas_topology_controller";
+
+    fn is_in_use(name: &str, _: &Engine, flavors: &Store<ResourceFlavor>) -> bool {
+        flavors.all().iter().any(|flavor| flavor.spec.topology_name.as_deref() == Some(name))
+    }
+}
+
+/// Guards objects of one kind.
+#[derive(Debug)]
+pub struct Guards<T> {
+    pub client: Client,
+    pub engine: Handle,
+    pub objects: Arc<Store<T>>,
+    pub flavors: Arc<Store<ResourceFlavor>>,
+}
+
+impl<T: Guarded> Reconciler<Key> for Guards<T> {
+    fn name(&self) -> &'static str {
+        T::CONTROLLER
+    }
+
+    async fn reconcile(&self, key: &Key) -> Result<Next, Failure> {
+        let Some(object) = self.objects.get(key).map(|stored| stored.object) else { return Ok(Next::Done) };
+        let (name, flavors) = (Arc::clone(&key.name), Arc::clone(&self.flavors));
+        let is_in_use = self.engine.ask(move |engine| T::is_in_use(&name, engine, &flavors)).await;
+        if let Some(is_in_use) = is_in_use {
+            guard(&self.client, &*object, is_in_use).await?;
+        }
+        Ok(Next::Done)
+    }
+}

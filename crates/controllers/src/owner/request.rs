@@ -1,0 +1,325 @@
+//! Workloads as they come in, and requests as they go out and are answered.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use kueue_api::kueue::names::{
+    FIELD_MANAGER_ADMISSION, FIELD_MANAGER_KUEUE, FIELD_MANAGER_RECLAIMABLE_PODS, FINALIZER_RESOURCE_IN_USE, label,
+};
+use kueue_api::kueue::v1beta2::Workload;
+use kueue_api::meta::ConditionStatus;
+use kueue_engine::{Change, Condition, ConditionKind, Status, Verdict};
+use kueue_jobs::report::{Fact, Report};
+use kueue_runtime::client::{Client, Dependents, Failure, Patch};
+use kueue_runtime::events::{Event, Regarding};
+use kueue_runtime::informer::without_managed_fields;
+use kueue_runtime::key::Key;
+use kueue_translate::{admission_patch, condition_patch, reclaimable_patch, status_from_engine};
+use tracing::{debug, warn};
+
+use super::slot::{Errand, Sent, Slot};
+use super::status::{Distance, distance, says_the_same};
+use super::{Owner, engine_key};
+
+/// Field manager of the condition PodsReady.
+const FIELD_MANAGER_PODS_READY: &str = "kueue-job-controller-PodsReady";
+
+/// What became of a request.
+#[derive(Debug)]
+pub(super) struct Answer {
+    key: Key,
+    serial: u64,
+    /// The object as it is now; none when it is gone.
+    outcome: Result<Option<Arc<Workload>>, Failure>,
+}
+
+impl Owner {
+    /// A Workload as the API server shows it.
+    pub(super) fn on_workload(&mut self, object: Arc<Workload>) {
+        let key = Key::of(&*object);
+        if let Some(slot) = self.slots.get_mut(&key).filter(|slot| slot.under_way.is_some()) {
+            slot.held = Some(object);
+            return;
+        }
+        if !self.known.has_seen(&key, &object) {
+            self.believe(&key, object);
+        }
+    }
+
+    pub(super) fn on_workload_gone(&mut self, key: &Key) {
+        self.touch_queues_around(key);
+        self.known.forget(key);
+        self.slots.remove(key);
+        let kueue_engine::Key { namespace, name } = engine_key(key);
+        self.engine.apply(Change::WorkloadGone { namespace, name }, self.clock.time());
+    }
+
+    /// Somebody else's word counts, except where it only words things differently.
+    fn believe(&mut self, key: &Key, object: Arc<Workload>) {
+        let mut spec = self.known.spec_of(&object);
+        let ours = self.engine.status(&engine_key(key));
+        if let Some(ours) = ours.filter(|ours| says_the_same(ours, &spec.status)) {
+            spec.status = ours.clone();
+        }
+        self.known.set(key.clone(), object);
+        self.engine.apply(Change::Workload(spec), self.clock.time());
+        self.touch_queues_around(key);
+    }
+
+    /// What surrounds some Workloads changed: they may ask for something else now.
+    pub(super) fn tell_again(&mut self, is_meant: impl Fn(&Workload) -> bool) {
+        for key in self.known.keys(is_meant) {
+            self.retell(&key, |_| {});
+        }
+    }
+
+    /// Tells the engine about a Workload with the status that it decided, or a changed one.
+    fn retell(&mut self, key: &Key, change: impl FnOnce(&mut Status)) {
+        let Some(object) = self.known.get(key) else { return };
+        let mut spec = self.known.spec_of(object);
+        if let Some(status) = self.engine.status(&engine_key(key)) {
+            spec.status = status.clone();
+        }
+        change(&mut spec.status);
+        self.engine.apply(Change::Workload(spec), self.clock.time());
+    }
+
+    /// Puts what a job reports into the status of its Workload.
+    pub(super) fn on_fact(&mut self, fact: Fact) {
+        let key = fact.workload;
+        let Some(object) = self.known.get(&key).filter(|object| object.metadata.uid == fact.uid) else { return };
+        let (now, generation) = (self.clock.time(), object.metadata.generation);
+        let condition = |kind, verdict, reason: &'static str, message: &str| Condition {
+            kind,
+            verdict,
+            reason: reason.into(),
+            message: message.into(),
+            since: now,
+            generation,
+        };
+        let condition = match fact.report {
+            Report::Stopped => {
+                let kueue_engine::Key { namespace, name } = engine_key(&key);
+                return self.engine.apply(Change::JobStopped { namespace, name }, now);
+            }
+            Report::Reclaimable(pods) => {
+                self.slot(&key).reclaimable = Some(pods.clone());
+                let done = pods.iter().map(|pods| (pods.name.as_str().into(), pods.count)).collect();
+                return self.retell(&key, |status| status.reclaimable = done);
+            }
+            Report::Finished { reason, message } => condition(ConditionKind::Finished, Verdict::True, reason, &message),
+            Report::PodsReady { status, reason, message } => {
+                let verdict = if status == ConditionStatus::True { Verdict::True } else { Verdict::False };
+                condition(ConditionKind::PodsReady, verdict, reason, message)
+            }
+        };
+        self.slot(&key).is_dirty = true;
+        self.retell(&key, |status| {
+            status.set(condition);
+        });
+        self.touch_queues_around(&key);
+    }
+
+    /// Sends what can be sent.
+    pub(super) fn send_requests(&mut self) {
+        while self.leads
+            && let Some(key) = self.restless.pop_first()
+        {
+            let Some(mut slot) = self.slots.remove(&key) else { continue };
+            let may_send =
+                slot.under_way.is_none() && slot.not_before.is_none_or(|at| at <= tokio::time::Instant::now());
+            if may_send {
+                self.advance(&key, &mut slot);
+            }
+            if !slot.is_idle() {
+                self.slots.insert(key, slot);
+            }
+        }
+    }
+
+    /// The next request for a Workload, if there is any.
+    fn advance(&mut self, key: &Key, slot: &mut Slot) {
+        if std::mem::take(&mut slot.must_read) {
+            return self.spawn(key, slot, Sent::Read, |client, key| async move { read(&client, &key).await });
+        }
+        let Some(known) = self.known.get(key).cloned() else {
+            *slot = Slot::new(slot.serial);
+            return;
+        };
+        if std::mem::take(&mut slot.must_yield) {
+            let spec = self.known.spec_of(&known);
+            self.engine.apply(Change::Workload(spec), self.clock.time());
+            slot.is_dirty = false;
+        }
+        if let Some(pods) = slot.reclaimable.take().filter(|pods| *pods != known.status.reclaimable_pods) {
+            let mut wanted = (*known).clone();
+            wanted.status.reclaimable_pods.clone_from(&pods);
+            let patch = Patch::apply(reclaimable_patch(&wanted), FIELD_MANAGER_RECLAIMABLE_PODS).of_status();
+            return self.patch(key, slot, Sent::Reclaimable(pods), patch);
+        }
+        if std::mem::take(&mut slot.is_dirty)
+            && let Some(patch) = self.status_patch(key, slot, &known)
+        {
+            return self.patch(key, slot, Sent::Status, patch.of_status());
+        }
+        for (event, recorder) in slot.events.drain(..) {
+            let kueue_engine::Event { is_warning, reason, message, .. } = event;
+            let regarding = Regarding::of(&*known);
+            recorder.record(Event { regarding, is_warning, reason: reason.into_owned(), note: message });
+        }
+        if let Some(errand) = slot.errands.pop_front() {
+            self.run_errand(key, slot, &known, errand);
+        }
+    }
+
+    fn status_patch(&mut self, key: &Key, slot: &mut Slot, known: &Workload) -> Option<Patch> {
+        let decided = self.engine.status(&engine_key(key))?;
+        let mut wanted = known.clone();
+        status_from_engine(decided, &self.formatter, self.engine.settings().gates, &mut wanted.status);
+        match distance(&known.status, &wanted.status) {
+            Distance::Same => None,
+            Distance::Words => {
+                self.spared_writes += 1;
+                slot.events.clear();
+                None
+            }
+            Distance::PodsReady(condition) => {
+                Some(Patch::apply(condition_patch(&wanted, &condition), FIELD_MANAGER_PODS_READY))
+            }
+            Distance::Decision => Some(Patch::apply(admission_patch(&wanted), FIELD_MANAGER_ADMISSION)),
+        }
+    }
+
+    fn run_errand(&mut self, key: &Key, slot: &mut Slot, known: &Arc<Workload>, errand: Errand) {
+        let mut wanted = (**known).clone();
+        match errand {
+            Errand::Unguard | Errand::Delete => {
+                wanted.metadata.finalizers.retain(|finalizer| finalizer != FINALIZER_RESOURCE_IN_USE);
+            }
+            Errand::Deactivate => wanted.spec.active = Some(false),
+            Errand::MarkParent => {
+                wanted.metadata.labels.insert(label::CONCURRENT_ADMISSION_PARENT.to_owned(), label::TRUE.to_owned());
+            }
+            Errand::DeleteJob => {
+                let owner = known.metadata.owner_references.iter().find(|owner| owner.controller == Some(true));
+                let deletion =
+                    owner.and_then(|owner| self.jobs.deletion(&self.client, &known.metadata.namespace, owner));
+                let Some(deletion) = deletion else { return };
+                let known = Arc::clone(known);
+                let deletion = |_, _| async move { deletion.await.map(|()| Some(known)) };
+                return self.spawn(key, slot, Sent::Errand(errand), deletion);
+            }
+        }
+        let patch = Patch::between(&**known, &wanted, FIELD_MANAGER_KUEUE);
+        match (errand, patch) {
+            (Errand::Delete, patch) => {
+                let uid = known.metadata.uid.clone();
+                self.spawn(key, slot, Sent::Errand(errand), |client, key| async move {
+                    if let Some(patch) = patch {
+                        client.patch::<Workload>(&key, &patch).await?;
+                    }
+                    client.delete::<Workload>(&key, &uid, Dependents::Background).await?;
+                    Ok(None)
+                });
+            }
+            (_, Some(patch)) => self.patch(key, slot, Sent::Errand(errand), patch),
+            (_, None) => drop(self.restless.insert(key.clone())),
+        }
+    }
+
+    fn patch(&mut self, key: &Key, slot: &mut Slot, sent: Sent, patch: Patch) {
+        self.spawn(key, slot, sent, |client, key| async move {
+            client.patch::<Workload>(&key, &patch).await.map(projected)
+        });
+    }
+
+    fn spawn<F>(&mut self, key: &Key, slot: &mut Slot, sent: Sent, request: impl FnOnce(Client, Key) -> F)
+    where
+        F: Future<Output = Result<Option<Arc<Workload>>, Failure>> + Send + 'static,
+    {
+        slot.under_way = Some(sent);
+        let (key, serial) = (key.clone(), slot.serial);
+        let request = request(self.client.clone(), key.clone());
+        self.requests.spawn(async move { Answer { key, serial, outcome: request.await } });
+    }
+
+    pub(super) fn on_answer(&mut self, answer: Answer) {
+        let Answer { key, serial, outcome } = answer;
+        let Some(mut slot) = self.slots.remove(&key).filter(|slot| slot.serial == serial) else { return };
+        let Some(sent) = slot.under_way.take() else { return };
+        let held = slot.held.take();
+        match outcome {
+            Ok(Some(object)) if sent == Sent::Read => {
+                slot.succeed();
+                slot.is_dirty = false;
+                self.believe(&key, object);
+            }
+            Ok(Some(object)) => {
+                slot.succeed();
+                self.learn(&key, object, &slot);
+            }
+            // It is gone, or will be: the watch tells.
+            Ok(None) => return self.after_answer(key, None, held),
+            Err(failure) if failure.is_not_found() => return self.after_answer(key, None, held),
+            Err(failure) => self.on_failure(&key, &mut slot, sent, &failure),
+        }
+        self.after_answer(key, Some(slot), held);
+    }
+
+    /// Goes on with a Workload that has no request under way any more.
+    fn after_answer(&mut self, key: Key, slot: Option<Slot>, held: Option<Arc<Workload>>) {
+        if let Some(slot) = slot {
+            self.slots.insert(key.clone(), slot);
+        }
+        self.restless.insert(key);
+        if let Some(held) = held {
+            self.on_workload(held);
+        }
+    }
+
+    /// Our own write came back. What the engine decided meanwhile still counts.
+    fn learn(&mut self, key: &Key, object: Arc<Workload>, slot: &Slot) {
+        if self.known.has_seen(key, &object) {
+            return;
+        }
+        self.known.set(key.clone(), Arc::clone(&object));
+        if slot.is_dirty || slot.reclaimable.is_some() {
+            self.retell(key, |_| {});
+        } else {
+            self.believe(key, object);
+        }
+    }
+
+    fn on_failure(&mut self, key: &Key, slot: &mut Slot, sent: Sent, failure: &Failure) {
+        if failure.is_conflict() {
+            debug!(workload = %key, error = %failure, "somebody was faster");
+            // What was to be announced did not happen; what was decided is decided again, errands stay.
+            slot.events.clear();
+            if let Sent::Errand(_) = sent {
+                slot.want_again(sent);
+            }
+            slot.must_read = true;
+            return;
+        }
+        warn!(workload = %key, error = %failure, "cannot write");
+        let at = slot.postpone(failure.retry_after().unwrap_or(Duration::ZERO));
+        self.postponed.insert((at, key.clone()));
+        match failure.is_transient() {
+            // If it was carried out all the same, sending it again is a conflict.
+            true => slot.want_again(sent),
+            false => {
+                slot.events.clear();
+                slot.must_yield = true;
+            }
+        }
+    }
+}
+
+async fn read(client: &Client, key: &Key) -> Result<Option<Arc<Workload>>, Failure> {
+    client.get::<Workload>(key).await.map(projected)
+}
+
+/// An answer as the informer would keep it.
+fn projected(object: Workload) -> Option<Arc<Workload>> {
+    Some(Arc::new(without_managed_fields(object)))
+}

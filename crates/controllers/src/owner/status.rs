@@ -1,0 +1,114 @@
+//! How far a status that is wanted is from the one that is there.
+
+use kueue_api::kueue::names::condition;
+use kueue_api::kueue::v1beta2::WorkloadStatus;
+use kueue_api::meta::Condition;
+use kueue_engine::Status;
+
+/// What has to be written to make one status of the other.
+#[derive(Clone, PartialEq, Debug)]
+pub(super) enum Distance {
+    /// Nothing.
+    Same,
+    /// Only texts, which nobody needs to be told on their own.
+    Words,
+    /// One condition that has a field manager of its own.
+    PodsReady(Condition),
+    /// What was decided.
+    Decision,
+}
+
+pub(super) fn distance(there: &WorkloadStatus, wanted: &WorkloadStatus) -> Distance {
+    if there == wanted {
+        return Distance::Same;
+    }
+    let (bare_there, bare_wanted) = (bare(there), bare(wanted));
+    if bare_there == bare_wanted {
+        return Distance::Words;
+    }
+    let others = |mut status: WorkloadStatus| {
+        status.conditions.retain(|condition| condition.r#type != condition::PODS_READY);
+        status
+    };
+    let pods_ready = wanted.conditions.iter().find(|condition| condition.r#type == condition::PODS_READY);
+    match pods_ready {
+        Some(condition) if others(bare_there) == others(bare_wanted) => Distance::PodsReady(condition.clone()),
+        _ => Distance::Decision,
+    }
+}
+
+/// The status without the words, its conditions in a fixed order.
+fn bare(status: &WorkloadStatus) -> WorkloadStatus {
+    let mut status = status.clone();
+    for condition in &mut status.conditions {
+        condition.message.clear();
+        condition.observed_generation = 0;
+    }
+    status.conditions.sort_by(|a, b| a.r#type.cmp(&b.r#type));
+    if status.admission.is_some() {
+        // Written as an empty list, which reads as none.
+        status.resource_requests.clear();
+    }
+    status
+}
+
+/// Whether two statuses of the engine differ in words at most.
+pub(super) fn says_the_same(one: &Status, other: &Status) -> bool {
+    bare_engine(one) == bare_engine(other)
+}
+
+fn bare_engine(status: &Status) -> Status {
+    let mut status = status.clone();
+    for condition in &mut status.conditions {
+        condition.message = "".into();
+        condition.generation = 0;
+    }
+    status.conditions.sort_by_key(|condition| condition.kind);
+    status
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn status(conditions: &[(&str, &str, &str)], patch: Value) -> WorkloadStatus {
+        let conditions: Vec<Value> = conditions
+            .iter()
+            .map(|(kind, reason, message)| json!({"type": kind, "status": "False", "reason": reason, "message": message}))
+            .collect();
+        let mut status = json!({"conditions": conditions});
+        if let (Some(status), Value::Object(patch)) = (status.as_object_mut(), patch) {
+            status.extend(patch);
+        }
+        serde_json::from_value(status).unwrap()
+    }
+
+    #[test]
+    fn words_alone_are_not_worth_a_write() {
+        let there =
+            status(&[("QuotaReserved", "WaitingForQuota", "needs 2"), ("Admitted", "NoReservation", "")], json!({}));
+        let same =
+            status(&[("Admitted", "NoReservation", ""), ("QuotaReserved", "WaitingForQuota", "needs 3")], json!({}));
+        assert_eq!(distance(&there, &there), Distance::Same);
+        assert_eq!(distance(&there, &same), Distance::Words);
+        let other =
+            status(&[("QuotaReserved", "NoMatchingFlavor", "needs 2"), ("Admitted", "NoReservation", "")], json!({}));
+        assert_eq!(distance(&there, &other), Distance::Decision);
+        let counted = status(
+            &[("QuotaReserved", "WaitingForQuota", "needs 2"), ("Admitted", "NoReservation", "")],
+            json!({"requeueState": {"count": 1}}),
+        );
+        assert_eq!(distance(&there, &counted), Distance::Decision);
+    }
+
+    #[test]
+    fn readiness_of_pods_is_written_on_its_own_when_it_is_alone() {
+        let there = status(&[("Admitted", "Admitted", "")], json!({}));
+        let ready = status(&[("Admitted", "Admitted", "x"), ("PodsReady", "Started", "all")], json!({}));
+        assert!(matches!(distance(&there, &ready), Distance::PodsReady(condition) if condition.reason == "Started"));
+        let both = status(&[("Admitted", "Other", ""), ("PodsReady", "Started", "all")], json!({}));
+        assert_eq!(distance(&there, &both), Distance::Decision);
+    }
+}

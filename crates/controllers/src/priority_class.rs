@@ -1,0 +1,46 @@
+//! Workloads follow the value of their WorkloadPriorityClass.
+
+use std::sync::Arc;
+
+use kueue_api::kueue::names::FIELD_MANAGER_KUEUE;
+use kueue_api::kueue::v1beta2::{PriorityClassKind, Workload, WorkloadPriorityClass};
+use kueue_runtime::client::{Client, Failure, Patch};
+use kueue_runtime::informer::{Index, Store};
+use kueue_runtime::key::Key;
+use kueue_runtime::reconciler::{Next, Reconciler};
+
+/// Lets priorities follow their class.
+#[derive(Debug)]
+pub struct PriorityClasses {
+    pub client: Client,
+    pub classes: Arc<Store<WorkloadPriorityClass>>,
+    pub workloads: Arc<Store<Workload>>,
+    /// Finds Workloads by [`class_values`].
+    pub by_class: Index,
+}
+
+/// By what Workloads are found: the name of their WorkloadPriorityClass.
+pub fn class_values(workload: &Workload) -> Vec<String> {
+    let class = workload.spec.priority_class_ref.iter();
+    let class = class.filter(|class| class.kind == PriorityClassKind::WorkloadPriorityClass);
+    class.map(|class| class.name.clone()).collect()
+}
+
+impl Reconciler<Key> for PriorityClasses {
+    fn name(&self) -> &'static str {
+        "workloadpriorityclass_controller"
+    }
+
+    async fn reconcile(&self, key: &Key) -> Result<Next, Failure> {
+        let Some(class) = self.classes.get(key).map(|stored| stored.object) else { return Ok(Next::Done) };
+        for (workload_key, stored) in self.workloads.find(self.by_class, &key.name) {
+            let mut ranked = (*stored.object).clone();
+            ranked.spec.priority = Some(class.value);
+            if let Some(patch) = Patch::between(&*stored.object, &ranked, FIELD_MANAGER_KUEUE) {
+                let written = self.client.patch::<Workload>(&workload_key, &patch).await;
+                written.map(drop).or_else(|failure| if failure.is_not_found() { Ok(()) } else { Err(failure) })?;
+            }
+        }
+        Ok(Next::Done)
+    }
+}

@@ -1,0 +1,76 @@
+//! `kueue manager`: the controllers, in the foreground.
+
+use std::io;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use kueue_api::config::file;
+use kueue_api::config::{self, Checked, DEFAULT_NAMESPACE};
+use kueue_manager::{Manager, connect};
+use kueue_runtime::clock::Clock;
+
+/// Runs the controllers until it is told to end.
+///
+/// Without --config everything has its default. Without --kubeconfig the usual one is used, or the account of the pod
+/// this runs in.
+#[derive(clap::Args)]
+pub(crate) struct Arguments {
+    /// The configuration file.
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+    /// How to reach the API server.
+    #[arg(long, value_name = "FILE")]
+    kubeconfig: Option<PathBuf>,
+    /// Feature gates: a list of Name=true or Name=false, separated by commas. A file with featureGates excludes it.
+    #[arg(long, value_name = "LIST", default_value = "", hide_default_value = true)]
+    feature_gates: String,
+}
+
+pub(crate) fn run(arguments: &Arguments) -> ExitCode {
+    tracing_subscriber::fmt().with_writer(io::stderr).with_ansi(false).init();
+    match prepare(arguments).and_then(|checked| serve(arguments, checked)) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(problem) => {
+            eprintln!("kueue manager: {problem}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn prepare(arguments: &Arguments) -> Result<Checked, String> {
+    let text = match &arguments.config {
+        None => String::new(),
+        Some(path) => file::read(path).map_err(|error| error.to_string())?,
+    };
+    let namespace = file::operator_namespace();
+    let namespace = namespace.as_deref().unwrap_or(DEFAULT_NAMESPACE);
+    let path = arguments.config.clone().unwrap_or_else(|| PathBuf::from("defaults"));
+    config::check(&text, &arguments.feature_gates, namespace, &|_| Ok(()))
+        .map_err(|rejected| crate::describe(&path, &rejected))
+}
+
+fn serve(arguments: &Arguments, checked: Checked) -> Result<(), String> {
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
+    let runtime = runtime.map_err(|error| format!("cannot start: {error}"))?;
+    runtime.block_on(async {
+        let client = connect(arguments.kubeconfig.as_deref()).await.map_err(|error| error.to_string())?;
+        let instance = std::env::var("HOSTNAME").unwrap_or_else(|_| "kueue".to_owned());
+        let Checked { configuration, gates, .. } = checked;
+        let manager = Manager::new(configuration, gates, client, Clock::of_the_machine(), instance);
+        tokio::select! {
+            () = manager.run() => {}
+            () = told_to_end() => {}
+        }
+        Ok(())
+    })
+}
+
+/// Waits for SIGINT or SIGTERM.
+async fn told_to_end() {
+    use tokio::signal::unix::{SignalKind, signal};
+    let Ok(mut terminate) = signal(SignalKind::terminate()) else { return std::future::pending().await };
+    tokio::select! {
+        _ = terminate.recv() => {}
+        _ = tokio::signal::ctrl_c() => {}
+    }
+}

@@ -1,0 +1,46 @@
+//! Jobs of one kind, connected to everything they depend on.
+
+use std::sync::Arc;
+
+use kueue_jobs::job::Job;
+use kueue_jobs::reconciler::{JobReconciler, queue_owners};
+use kueue_jobs::report::Fact;
+use kueue_jobs::step::Settings;
+use kueue_runtime::key::Key;
+use kueue_runtime::queue::WorkQueue;
+use kueue_runtime::reconciler;
+use tokio::sync::mpsc::UnboundedSender;
+use tokio::task::JoinSet;
+
+use crate::informers::{self, Informers};
+use crate::{Shared, at_once};
+
+/// Watches jobs of a kind and the Workloads they own; returns what begins to look at them.
+pub(crate) fn connect<J: Job>(
+    shared: &Shared,
+    informers: &mut Informers,
+    settings: Arc<Settings>,
+    facts: UnboundedSender<Fact>,
+) -> impl FnOnce(&mut JoinSet<()>) + use<J> {
+    let (mut informer, jobs) = informers::new::<J>();
+    let queue: Arc<WorkQueue<Key>> = Arc::default();
+    informer.listen({
+        let queue = Arc::clone(&queue);
+        move |delta| queue.add(delta.key.clone())
+    });
+    informers.workloads.listen({
+        let queue = Arc::clone(&queue);
+        move |delta| queue_owners::<J>(delta, &queue)
+    });
+    informers.add(informer);
+    let reconciler = JobReconciler {
+        client: shared.client.clone(),
+        recorder: shared.recorder.named(J::EVENT_SOURCE),
+        settings,
+        jobs,
+        stores: informers.stores(),
+        facts,
+    };
+    let at_once = at_once(&shared.config, &format!("{}.{}", J::KIND, J::GROUP));
+    move |tasks| drop(tasks.spawn(reconciler::run(queue, Arc::new(reconciler), at_once)))
+}

@@ -1,0 +1,178 @@
+//! The controllers of queues and of what queues refer to, connected to what they depend on.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use kueue_api::kueue::v1beta2::{AdmissionCheck, ClusterQueue, Cohort, ResourceFlavor, Topology};
+use kueue_controllers::cluster_queue::ClusterQueues;
+use kueue_controllers::cohort::Cohorts;
+use kueue_controllers::guard::{Guarded, Guards};
+use kueue_controllers::local_queue::LocalQueues;
+use kueue_controllers::owner::Touched;
+use kueue_controllers::priority_class::PriorityClasses;
+use kueue_runtime::informer::{Delta, Informer, Store};
+use kueue_runtime::key::Key;
+use kueue_runtime::queue::WorkQueue;
+use kueue_runtime::reconciler;
+use tokio::sync::mpsc::UnboundedReceiver;
+use tokio::task::JoinSet;
+
+use crate::informers::Informers;
+use crate::{Shared, at_once};
+
+/// Statuses of queues follow what happens in them after so long, so that a burst is one write.
+const BATCH: Duration = Duration::from_secs(1);
+/// More cohorts above each other than anybody has; a cycle ends here.
+const MOST_ANCESTORS: usize = 100;
+
+type Line = Arc<WorkQueue<Key>>;
+
+/// Whom to look at.
+#[derive(Clone, Default)]
+struct Lines {
+    cluster_queues: Line,
+    local_queues: Line,
+    cohorts: Line,
+    flavors: Line,
+    checks: Line,
+    topologies: Line,
+    priority_classes: Line,
+}
+
+/// Listens to whatever concerns queues; returns what begins to look at them.
+pub(crate) fn connect(
+    shared: &Shared,
+    informers: &mut Informers,
+    touched: UnboundedReceiver<Touched>,
+) -> impl FnOnce(&mut JoinSet<()>) + use<> {
+    let lines = Lines::default();
+    listen(informers, &lines);
+    let (client, clock, engine) = (shared.client.clone(), shared.clock, shared.engine.clone());
+    let shares_fairly = shared.config.fair_sharing.is_some();
+    let flavors = informers.flavors.store();
+    let cluster_queues = ClusterQueues {
+        client: client.clone(),
+        clock,
+        engine: engine.clone(),
+        objects: informers.cluster_queues.store(),
+        shares_fairly,
+    };
+    let local_queues = LocalQueues {
+        client: client.clone(),
+        clock,
+        engine: engine.clone(),
+        objects: informers.local_queues.store(),
+        cluster_queues: informers.cluster_queues.store(),
+    };
+    let cohorts =
+        Cohorts { client: client.clone(), engine: engine.clone(), objects: informers.cohorts.store(), shares_fairly };
+    let priority_classes = PriorityClasses {
+        client: client.clone(),
+        classes: informers.workload_priority_classes.store(),
+        workloads: informers.workloads.store(),
+        by_class: informers.by_class,
+    };
+    let guard_flavors = guards(shared, &informers.flavors, &flavors);
+    let guard_checks = guards(shared, &informers.checks, &flavors);
+    let guard_topologies = guards(shared, &informers.topologies, &flavors);
+    let forward =
+        forward(touched, lines.clone(), informers.cluster_queues.store(), informers.cohorts.store(), shares_fairly);
+    let at_once = |kind: &str| at_once(&shared.config, &format!("{kind}.kueue.x-k8s.io"));
+    let (of_cluster_queues, of_local_queues) = (at_once("ClusterQueue"), at_once("LocalQueue"));
+    move |tasks| {
+        tasks.spawn(forward);
+        tasks.spawn(reconciler::run(lines.cluster_queues, Arc::new(cluster_queues), of_cluster_queues));
+        tasks.spawn(reconciler::run(lines.local_queues, Arc::new(local_queues), of_local_queues));
+        tasks.spawn(reconciler::run(lines.cohorts, Arc::new(cohorts), 1));
+        tasks.spawn(reconciler::run(lines.priority_classes, Arc::new(priority_classes), 1));
+        tasks.spawn(reconciler::run(lines.flavors, Arc::new(guard_flavors), 1));
+        tasks.spawn(reconciler::run(lines.checks, Arc::new(guard_checks), 1));
+        tasks.spawn(reconciler::run(lines.topologies, Arc::new(guard_topologies), 1));
+    }
+}
+
+fn guards<T: Guarded>(shared: &Shared, informer: &Informer<T>, flavors: &Arc<Store<ResourceFlavor>>) -> Guards<T> {
+    let (client, engine) = (shared.client.clone(), shared.engine.clone());
+    Guards { client, engine, objects: informer.store(), flavors: Arc::clone(flavors) }
+}
+
+fn listen(informers: &mut Informers, lines: &Lines) {
+    let line = Arc::clone(&lines.cluster_queues);
+    informers.cluster_queues.listen(move |delta| line.add(delta.key.clone()));
+    let (flavors, checks) = (Arc::clone(&lines.flavors), Arc::clone(&lines.checks));
+    informers.cluster_queues.listen(move |delta| queue_references(delta, &flavors, &checks));
+    // What jobs are told about a LocalQueue depends on the ClusterQueue behind it.
+    let (line, store, index) =
+        (Arc::clone(&lines.local_queues), informers.local_queues.store(), informers.by_cluster_queue);
+    informers.cluster_queues.listen(move |delta| {
+        for (key, _) in store.find(index, &delta.key.name) {
+            line.add(key);
+        }
+    });
+    let line = Arc::clone(&lines.local_queues);
+    informers.local_queues.listen(move |delta| line.add(delta.key.clone()));
+    let line = Arc::clone(&lines.cohorts);
+    informers.cohorts.listen(move |delta| line.add(delta.key.clone()));
+    let line = Arc::clone(&lines.flavors);
+    informers.flavors.listen(move |delta: &Delta<ResourceFlavor>| line.add(delta.key.clone()));
+    let line = Arc::clone(&lines.topologies);
+    informers.flavors.listen(move |delta: &Delta<ResourceFlavor>| {
+        for flavor in delta.old.iter().chain(&delta.new) {
+            if let Some(topology) = &flavor.object.spec.topology_name {
+                line.add(Key::cluster(topology.as_str()));
+            }
+        }
+    });
+    let line = Arc::clone(&lines.checks);
+    informers.checks.listen(move |delta: &Delta<AdmissionCheck>| line.add(delta.key.clone()));
+    let line = Arc::clone(&lines.topologies);
+    informers.topologies.listen(move |delta: &Delta<Topology>| line.add(delta.key.clone()));
+    let line = Arc::clone(&lines.priority_classes);
+    informers.workload_priority_classes.listen(move |delta| {
+        let value = |side: &Option<
+            kueue_runtime::informer::Stored<kueue_api::kueue::v1beta2::WorkloadPriorityClass>,
+        >| { side.as_ref().map(|class| class.object.value) };
+        if value(&delta.old) != value(&delta.new) {
+            line.add(delta.key.clone());
+        }
+    });
+}
+
+/// What a ClusterQueue refers to, or did, may be free to go.
+fn queue_references(delta: &Delta<ClusterQueue>, flavors: &Line, checks: &Line) {
+    for queue in delta.old.iter().chain(&delta.new) {
+        let spec = &queue.object.spec;
+        for flavor in spec.resource_groups.iter().flat_map(|group| &group.flavors) {
+            flavors.add_after(Key::cluster(flavor.name.as_str()), BATCH);
+        }
+        for rule in spec.admission_checks_strategy.iter().flat_map(|strategy| &strategy.admission_checks) {
+            checks.add_after(Key::cluster(rule.name.as_str()), BATCH);
+        }
+    }
+}
+
+/// Passes on which queues the engine's owner touched.
+async fn forward(
+    mut touched: UnboundedReceiver<Touched>,
+    lines: Lines,
+    cluster_queues: Arc<Store<ClusterQueue>>,
+    cohorts: Arc<Store<Cohort>>,
+    shares_fairly: bool,
+) {
+    while let Some(touched) = touched.recv().await {
+        match touched {
+            Touched::LocalQueue(key) => lines.local_queues.add_after(key, BATCH),
+            Touched::ClusterQueue(name) => {
+                if shares_fairly && let Some(queue) = cluster_queues.named(&name) {
+                    let mut above = queue.spec.cohort_name.clone();
+                    for _ in 0..MOST_ANCESTORS {
+                        let Some(cohort) = cohorts.named(&above) else { break };
+                        lines.cohorts.add_after(Key::cluster(above.as_str()), BATCH);
+                        above.clone_from(&cohort.spec.parent_name);
+                    }
+                }
+                lines.cluster_queues.add_after(Key::cluster(name), BATCH);
+            }
+        }
+    }
+}

@@ -1,0 +1,216 @@
+//! An embedded API server with a manager on it, and a hand that plays users and the job controller.
+
+#![allow(clippy::unwrap_used, reason = "a bed that cannot be made fails its test")]
+
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use http::{HeaderValue, Method, Request};
+use kube::client::Body;
+use kueue_api::config::{DEFAULT_NAMESPACE, load};
+use kueue_apiserver::{ApiServer, Settings};
+use kueue_core::gates::Gates;
+use kueue_manager::Manager;
+use kueue_runtime::clock::Clock;
+use serde_json::{Value, json};
+
+const START: &str = "2026-01-01T00:00:00Z";
+const KUEUE: &str = "/apis/kueue.x-k8s.io/v1beta2";
+const JOBS: &str = "/apis/batch/v1/namespaces/default/jobs";
+const CONFIG: &str = "apiVersion: config.kueue.x-k8s.io/v1beta2\nkind: Configuration\n";
+
+pub(crate) struct Bed {
+    client: kube::Client,
+    clock: Clock,
+    /// Requests that change something.
+    writes: Arc<AtomicUsize>,
+    manager: Option<tokio::task::JoinHandle<()>>,
+}
+
+impl Bed {
+    /// A manager, and a queue `lq` with so much cpu of the flavor `blue`.
+    pub(crate) async fn with_queue(cpu: &str) -> Self {
+        let mut bed = Self::empty().await;
+        bed.start_manager();
+        bed.create(
+            &format!("{KUEUE}/resourceflavors"),
+            &json!({
+            "apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "ResourceFlavor",
+            "metadata": {"name": "blue"}, "spec": {"nodeLabels": {"pool": "blue"}}}),
+        )
+        .await;
+        bed.create(
+            &format!("{KUEUE}/clusterqueues"),
+            &json!({
+            "apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "ClusterQueue", "metadata": {"name": "cq"},
+            "spec": {"namespaceSelector": {}, "preemption": {"withinClusterQueue": "LowerPriority"},
+                "resourceGroups": [{"coveredResources": ["cpu"], "flavors": [
+                {"name": "blue", "resources": [{"name": "cpu", "nominalQuota": cpu}]}]}]}}),
+        )
+        .await;
+        bed.create(
+            &format!("{KUEUE}/namespaces/default/localqueues"),
+            &json!({
+            "apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "LocalQueue",
+            "metadata": {"name": "lq"}, "spec": {"clusterQueue": "cq"}}),
+        )
+        .await;
+        bed.pass(2).await;
+        bed
+    }
+
+    async fn empty() -> Self {
+        // Shown for tests that fail; KUEUE_TEST_LOG says how much.
+        let level = std::env::var("KUEUE_TEST_LOG").ok().and_then(|level| level.parse().ok());
+        let level = level.unwrap_or(tracing_subscriber::filter::LevelFilter::WARN);
+        drop(tracing_subscriber::fmt().with_test_writer().without_time().with_max_level(level).try_init());
+        let clock = kueue_apiserver::clock::Clock::starting_at(START.parse().unwrap());
+        let server = ApiServer::start(Settings::new(clock, [7; 32]));
+        let token: HeaderValue = format!("Bearer {}", server.admin_token()).parse().unwrap();
+        let writes = Arc::new(AtomicUsize::new(0));
+        let counted = Arc::clone(&writes);
+        let service = tower::service_fn(move |mut request: Request<Body>| {
+            request.headers_mut().insert("authorization", token.clone());
+            if request.method() != Method::GET {
+                counted.fetch_add(1, Ordering::Relaxed);
+            }
+            let server = server.clone();
+            async move { Ok::<_, Infallible>(server.handle(request).await) }
+        });
+        let client = kube::Client::new(service, "default");
+        let bed = Self { client, clock: Clock::starting_at(START.parse().unwrap()), writes, manager: None };
+        let is_watched = |kind: &kueue_manifests::crd::Kind| {
+            !["MultiKueueCluster", "MultiKueueConfig", "ProvisioningRequestConfig"].contains(&kind.name)
+        };
+        for kind in kueue_manifests::crds::kinds().into_iter().filter(is_watched) {
+            bed.create("/apis/apiextensions.k8s.io/v1/customresourcedefinitions", &kind.to_crd()).await;
+        }
+        bed
+    }
+
+    pub(crate) fn start_manager(&mut self) {
+        let config = load(CONFIG, DEFAULT_NAMESPACE).unwrap();
+        let manager = Manager::new(config, Gates::default(), self.client.clone(), self.clock, "test".to_owned());
+        self.manager = Some(tokio::spawn(manager.run()));
+    }
+
+    pub(crate) fn stop_manager(&mut self) {
+        if let Some(manager) = self.manager.take() {
+            manager.abort();
+        }
+    }
+
+    /// Lets so many seconds go by.
+    pub(crate) async fn pass(&self, seconds: u64) {
+        tokio::time::sleep(Duration::from_secs(seconds)).await;
+    }
+
+    pub(crate) fn writes(&self) -> usize {
+        self.writes.load(Ordering::Relaxed)
+    }
+
+    async fn send(&self, method: Method, path: &str, kind: &str, body: &Value) -> Value {
+        let body = if body.is_null() { Vec::new() } else { body.to_string().into_bytes() };
+        let request = Request::builder().method(method).uri(path).header("content-type", kind);
+        let answer = self.client.send(request.body(Body::from(body)).unwrap()).await.unwrap();
+        let bytes = answer.into_body().collect_bytes().await.unwrap();
+        serde_json::from_slice(&bytes).unwrap_or(Value::Null)
+    }
+
+    pub(crate) async fn get(&self, path: &str) -> Value {
+        self.send(Method::GET, path, "application/json", &Value::Null).await
+    }
+
+    pub(crate) async fn create(&self, path: &str, object: &Value) -> Value {
+        let created = self.send(Method::POST, path, "application/json", object).await;
+        assert_ne!(created["kind"], "Status", "{created}");
+        created
+    }
+
+    /// Changes an object, and lets everybody react.
+    pub(crate) async fn merge(&self, path: &str, patch: &Value) {
+        let changed = self.send(Method::PATCH, path, "application/merge-patch+json", patch).await;
+        assert_ne!(changed["kind"], "Status", "{changed}");
+        self.pass(2).await;
+    }
+
+    pub(crate) async fn delete(&self, path: &str) {
+        self.send(Method::DELETE, path, "application/json", &json!({"propagationPolicy": "Background"})).await;
+    }
+
+    /// Submits a job with so many pods of so much cpu, and lets the manager look at it.
+    pub(crate) async fn submit(&self, name: &str, pods: i32, cpu: &str) {
+        self.submit_labelled(name, pods, cpu, json!({})).await;
+    }
+
+    pub(crate) async fn submit_labelled(&self, name: &str, pods: i32, cpu: &str, labels: Value) {
+        let mut job = json!({
+            "apiVersion": "batch/v1", "kind": "Job",
+            "metadata": {"name": name, "labels": labels},
+            "spec": {"parallelism": pods, "completions": pods, "suspend": true, "template": {"spec": {
+                "restartPolicy": "Never",
+                "containers": [{"name": "c", "image": "i", "resources": {"requests": {"cpu": cpu}}}]}}}});
+        job["metadata"]["labels"]["kueue.x-k8s.io/queue-name"] = json!("lq");
+        self.create(JOBS, &job).await;
+        self.pass(2).await;
+    }
+
+    pub(crate) async fn job(&self, name: &str) -> Value {
+        self.get(&format!("{JOBS}/{name}")).await
+    }
+
+    /// As the job controller reports how many pods run.
+    pub(crate) async fn run_pods(&self, name: &str, pods: i32) {
+        let mut status = json!({"active": pods, "ready": pods});
+        if pods > 0 {
+            status["startTime"] = json!(START);
+        }
+        self.merge(&format!("{JOBS}/{name}/status"), &json!({"status": status})).await;
+    }
+
+    /// As the job controller reports the end of a job.
+    pub(crate) async fn end(&self, name: &str, kind: &str) {
+        let condition = |kind: &str| {
+            json!({"type": kind, "status": "True", "reason": "Done", "message": "Job finished",
+            "lastTransitionTime": START, "lastProbeTime": START})
+        };
+        let target = if kind == "Complete" { "SuccessCriteriaMet" } else { "FailureTarget" };
+        let pods = self.job(name).await["spec"]["completions"].clone();
+        let status = json!({"active": 0, "ready": 0, "succeeded": pods, "startTime": START, "completionTime": START,
+            "conditions": [condition(target), condition(kind)]});
+        self.merge(&format!("{JOBS}/{name}/status"), &json!({"status": status})).await;
+    }
+
+    /// Deletes a job as a user does, and what it owned as the garbage collector does.
+    pub(crate) async fn delete_job(&self, name: &str) {
+        let workload = self.workload_of(name).await;
+        self.delete(&format!("{JOBS}/{name}")).await;
+        self.delete(&format!(
+            "{KUEUE}/namespaces/default/workloads/{}",
+            workload["metadata"]["name"].as_str().unwrap()
+        ))
+        .await;
+        self.pass(2).await;
+    }
+
+    /// The Workload of a job.
+    pub(crate) async fn workload_of(&self, job: &str) -> Value {
+        let all = self.get(&format!("{KUEUE}/namespaces/default/workloads")).await;
+        let all = all["items"].as_array().unwrap();
+        let is_owned = |workload: &&Value| workload["metadata"]["ownerReferences"][0]["name"] == job;
+        all.iter().find(is_owned).cloned().unwrap_or_else(|| panic!("{job} has no workload in {all:?}"))
+    }
+
+    /// A condition of the Workload of a job, as `status reason: message`.
+    pub(crate) async fn condition(&self, job: &str, kind: &str) -> String {
+        let workload = self.workload_of(job).await;
+        let conditions = workload["status"]["conditions"].as_array().cloned().unwrap_or_default();
+        let Some(found) = conditions.iter().find(|condition| condition["type"] == kind) else {
+            return format!("no {kind} in {conditions:?}");
+        };
+        let text = |key: &str| found[key].as_str().unwrap_or_default().to_owned();
+        format!("{} {}: {}", text("status"), text("reason"), text("message"))
+    }
+}
