@@ -7,19 +7,22 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use kueue_core::field::{Errors, Path};
-use kueue_core::time::Time;
 use serde_json::{Value, json};
 
-use crate::kinds::{Column, Registry, Resource, Subresource, group_version, rules, storage};
+use crate::kinds::{Column, Resource, Subresource, group_version, rules, storage};
 use crate::rest::service::Server;
-use crate::schema::{Schema, load, object_at, prune, validate};
+use crate::schema::{Schema, embedded, load, prune, validate};
 use crate::status::Result;
-use crate::store::{Key, Object};
+use crate::store::Object;
 use crate::table::age;
 
 mod cel;
 pub mod conversion;
+mod definition;
 mod json_path;
+mod lifecycle;
+
+pub use lifecycle::{check_create, finalizer, mark_terminating, prepare, prepare_update};
 
 use json_path::JsonPath;
 
@@ -53,6 +56,10 @@ pub struct Custom {
     rules: cel::Rules,
     /// Whether every stored object was written under this very schema, so that reading changes nothing.
     is_uniform: bool,
+    /// Whether the definition is being deleted.
+    pub is_terminating: bool,
+    /// Whether there may be whole resources inside an object.
+    pub has_embedded: bool,
 }
 
 #[derive(Debug)]
@@ -92,136 +99,7 @@ fn is_definition(resource: &Resource) -> bool {
     resource.storage == STORAGE
 }
 
-/// What keeps a definition until its objects are gone.
-pub fn finalizer(resource: &Resource) -> Option<&'static str> {
-    is_definition(resource).then_some(FINALIZER)
-}
-
-/// Fills in what a new definition has from the start.
-pub fn prepare(resource: &Resource, value: &mut Value) {
-    if !is_definition(resource) {
-        return;
-    }
-    let kind = value["spec"]["names"]["kind"].as_str().unwrap_or_default().to_owned();
-    if let Some(names) = object_at(value, &["spec", "names"]) {
-        let is_unset = |name: Option<&Value>| name.and_then(Value::as_str).is_none_or(str::is_empty);
-        if is_unset(names.get("singular")) {
-            names.insert("singular".into(), kind.to_lowercase().into());
-        }
-        if is_unset(names.get("listKind")) {
-            names.insert("listKind".into(), format!("{kind}List").into());
-        }
-    }
-    if let Some(spec) = object_at(value, &["spec"]) {
-        spec.entry("conversion").or_insert_with(|| json!({"strategy": "None"}));
-    }
-    let versions = value["spec"]["versions"].as_array().cloned().unwrap_or_default();
-    let stored = versions.iter().find(|version| version["storage"] == true).map(|version| version["name"].clone());
-    let names = json!({"kind": "", "plural": ""});
-    value["status"] =
-        json!({"conditions": null, "acceptedNames": names, "storedVersions": stored.into_iter().collect::<Vec<_>>()});
-}
-
-/// Remembers every version that objects may have been stored in.
-pub fn prepare_update(resource: &Resource, value: &mut Value) {
-    if !is_definition(resource) {
-        return;
-    }
-    let versions = value["spec"]["versions"].as_array().cloned().unwrap_or_default();
-    let stored = versions.iter().find(|version| version["storage"] == true).map(|version| version["name"].clone());
-    let known = object_at(value, &["status"]).map(|status| status.entry("storedVersions").or_insert_with(|| json!([])));
-    if let Some(list) = known.and_then(Value::as_array_mut)
-        && let Some(stored) = stored.filter(|stored| !list.contains(stored))
-    {
-        list.push(stored);
-    }
-}
-
-/// A definition that is being deleted says so.
-pub fn mark_terminating(resource: &Resource, value: &mut Value, now: Time) {
-    if is_definition(resource) {
-        let message = "CustomResourceDefinition marked for deletion; CustomResource deletion will begin soon";
-        set_condition(value, "Terminating", "InstanceDeletionPending", message, now);
-    }
-}
-
-fn set_condition(value: &mut Value, kind: &str, reason: &str, message: &str, now: Time) {
-    let Some(status) = object_at(value, &["status"]) else { return };
-    let conditions = status.entry("conditions").or_insert_with(|| json!([]));
-    if conditions.is_null() {
-        *conditions = json!([]);
-    }
-    if let Some(list) = conditions.as_array_mut()
-        && !list.iter().any(|known| known["type"] == kind)
-    {
-        list.push(json!({
-            "type": kind, "status": "True", "lastTransitionTime": now.to_string(), "reason": reason, "message": message,
-        }));
-    }
-}
-
 impl Server {
-    /// What follows from a write: definitions change the kinds there are.
-    pub async fn after_write(&self, resource: &Resource, key: &Key) {
-        if is_definition(resource) {
-            self.settle_definition(key);
-        }
-    }
-
-    /// Accepts, serves or ends a definition, in the steps that a watcher of it expects.
-    fn settle_definition(&self, key: &Key) {
-        let now = self.clock.time();
-        if let Some(read) = self.store.get(STORAGE, key)
-            && read.value["metadata"].get("deletionTimestamp").is_some()
-        {
-            self.end_definition(key, &read);
-        }
-        let steps = [
-            ("NamesAccepted", "NoConflicts", "no conflicts found"),
-            ("Established", "InitialNamesAccepted", "the initial names have been accepted"),
-        ];
-        for (kind, reason, message) in steps {
-            let Some(read) = self.store.get(STORAGE, key) else { break };
-            let mut value = read.value.clone();
-            let names = value["spec"]["names"].clone();
-            if let Some(status) = object_at(&mut value, &["status"]) {
-                status.insert("acceptedNames".into(), names);
-            }
-            set_condition(&mut value, kind, reason, message, now);
-            if value != read.value {
-                // Somebody else may have been faster; their write comes here as well.
-                let _ = self.store.update(STORAGE, key.clone(), &read, value);
-            }
-        }
-        self.replace_registry(|registry| {
-            let definitions = self.store.list(STORAGE, "", None).map(|found| found.objects).unwrap_or_default();
-            let built_in = Arc::clone(registry.built_in());
-            let custom = definitions.iter().flat_map(|(_, crd)| resources(&crd.value, &built_in.metadata));
-            let custom: Vec<Arc<Resource>> = custom.map(Arc::new).collect();
-            custom.iter().for_each(|resource| self.store.open(&resource.storage));
-            Registry::new(built_in, custom)
-        });
-    }
-
-    /// Deletes all objects of a definition, then what keeps it.
-    fn end_definition(&self, key: &Key, read: &Arc<Object>) {
-        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-        let place = storage(&text(&read.value["spec"]["group"]), &text(&read.value["spec"]["names"]["plural"]));
-        for (key, object) in self.store.list(&place, "", None).map(|found| found.objects).unwrap_or_default() {
-            let _ = self.store.delete(&place, key, &object, object.value.clone());
-        }
-        let mut value = read.value.clone();
-        let mut is_free = true;
-        if let Some(finalizers) = value["metadata"]["finalizers"].as_array_mut() {
-            finalizers.retain(|name| name != FINALIZER);
-            is_free = finalizers.is_empty();
-        }
-        let _ = match is_free {
-            true => self.store.delete(STORAGE, key.clone(), read, value),
-            false => self.store.update(STORAGE, key.clone(), read, value),
-        };
-    }
-
     /// A stored object as this version shows it.
     pub async fn shown(&self, resource: &Resource, object: &Arc<Object>) -> Result<Arc<Object>> {
         if resource.storage == "events" {
@@ -234,20 +112,35 @@ impl Server {
             return Ok(Arc::clone(object));
         }
         let mut value = object.value.clone();
+        // What is stored is completed by the schema it is stored under; another version only shows less of it.
+        let custom = resource.custom.as_ref();
+        let stored = custom.and_then(|custom| custom.stored_as.as_ref()).unwrap_or(&resource.schema);
+        prune::prune(stored, &mut value);
+        crate::schema::defaults::apply(stored, &mut value);
         prune::prune(&resource.schema, &mut value);
-        crate::schema::defaults::apply(&resource.schema, &mut value);
         if value == object.value {
             return Ok(Arc::clone(object));
         }
         Ok(Arc::new(Object::shown_as(value, object.revision)))
     }
 
-    /// What the schema and the rules of a custom resource have to say.
+    /// What the schema and the rules of a custom resource have to say, or others of its definition.
     pub fn judge(&self, resource: &Resource, value: &Value, old: Option<&Value>) -> Errors {
-        let Some(custom) = &resource.custom else { return Errors::new() };
-        let errors = validate::validate(&resource.schema, value, old, &Path::default());
-        let (version, kind) = (group_version(&resource.group, &resource.version), resource.kind.as_str());
-        custom.rules.judge(value, old, &version, kind, errors)
+        let Some(custom) = &resource.custom else {
+            return match (is_definition(resource), old) {
+                (false, _) => Errors::new(),
+                // A write that leaves the specification alone is one of the status.
+                (true, Some(old)) if old["spec"] == value["spec"] => definition::validate_status(value),
+                (true, old) => definition::validate(value, old),
+            };
+        };
+        let mut errors = validate::validate(&resource.schema, value, old, &Path::default());
+        if custom.has_embedded {
+            errors.extend(embedded::validate(&resource.schema, value, &Path::default()));
+        }
+        let api_version = group_version(&resource.group, &resource.version);
+        let of = cel::TypeOf { api_version: &api_version, kind: &resource.kind };
+        custom.rules.judge(value, old, of, errors)
     }
 }
 
@@ -285,7 +178,7 @@ fn version_rank(name: &str) -> (u8, u64, u64) {
 fn resource(crd: &Value, version: &Value, metadata: &Arc<Schema>, is_uniform: bool) -> Resource {
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let spec = &crd["spec"];
-    let names = &spec["names"];
+    let names = &crd["status"]["acceptedNames"];
     let strings = |value: &Value| value.as_array().into_iter().flatten().map(&text).collect::<Vec<String>>();
     let (group, name, kind) = (text(&spec["group"]), text(&version["name"]), text(&names["kind"]));
     let source = &version["schema"]["openAPIV3Schema"];
@@ -333,6 +226,8 @@ fn resource(crd: &Value, version: &Value, metadata: &Arc<Schema>, is_uniform: bo
             columns: paths,
             rules: cel::Rules::compile(source),
             is_uniform,
+            has_embedded: source.to_string().contains("\"x-kubernetes-embedded-resource\":true"),
+            is_terminating: crd["metadata"].get("deletionTimestamp").is_some(),
         })),
         storage: storage(&group, &text(&names["plural"])),
         plural: text(&names["plural"]),

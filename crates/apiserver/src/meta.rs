@@ -118,7 +118,7 @@ fn validate_name(object: &Value, resource: &Resource) -> Errors {
 }
 
 /// Labels, annotations, owners and finalizers, which a client may change at any time.
-fn validate_rest(object: &Value) -> Errors {
+pub fn validate_rest(object: &Value) -> Errors {
     let at = Path::new("metadata");
     let metadata = &object["metadata"];
     let mut errors = label::validate_labels(&strings(&metadata["labels"]), &at.child("labels"));

@@ -63,8 +63,7 @@ impl Patch {
             Kind::Strategic => Status::bad_request(why),
             _ => Status::bad_request(format!("error decoding patch: {why}")),
         };
-        let Parsed { value, duplicates } = body::parse(bytes, Encoding::Json).map_err(wrong)?;
-        let mut problems: Vec<String> = duplicates.iter().map(|path| format!("duplicate field \"{path}\"")).collect();
+        let Parsed { value, duplicates: mut problems } = body::parse(bytes, Encoding::Json).map_err(wrong)?;
         if kind == Kind::Json {
             problems.extend(json::check(&value).map_err(wrong)?);
             problems.iter_mut().for_each(|problem| *problem = format!("json patch {problem}"));
@@ -77,7 +76,7 @@ impl Patch {
         } else if value.is_null() && kind == Kind::Merge {
             return Err(Status::bad_request("Invalid JSON Patch"));
         } else if !value.is_object() && !value.is_null() {
-            let found = json::kind_of(&value);
+            let found = go::kind_of(&value);
             return Err(wrong(format!(
                 "json: cannot unmarshal {found} into Go value of type map[string]interface {{}}"
             )));

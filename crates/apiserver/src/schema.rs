@@ -9,6 +9,7 @@ use std::sync::Arc;
 use serde_json::{Map, Value};
 
 pub mod defaults;
+pub mod embedded;
 pub mod go;
 mod keywords;
 pub mod load;

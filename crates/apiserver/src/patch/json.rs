@@ -2,6 +2,8 @@
 
 use serde_json::Value;
 
+use crate::schema::go::kind_of;
+
 /// Why an operation cannot be carried out, in the words of a real server; the whole patch is refused.
 pub type Impossible = String;
 
@@ -13,18 +15,6 @@ pub fn apply(target: &mut Value, operations: &Value) -> Result<(), Impossible> {
         apply_one(target, operation)?;
     }
     Ok(())
-}
-
-/// What Go calls the type of a JSON value.
-pub fn kind_of(value: &Value) -> &'static str {
-    match value {
-        Value::Null => "null",
-        Value::Bool(_) => "bool",
-        Value::Number(_) => "number",
-        Value::String(_) => "string",
-        Value::Array(_) => "array",
-        Value::Object(_) => "object",
-    }
 }
 
 /// Refuses what is no list of operations; returns the unknown fields of those that are.

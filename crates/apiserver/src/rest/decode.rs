@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use http::Method;
+use kueue_core::field::{Error, Path};
 use serde_json::{Map, Value};
 
 use super::body::{self, Parsed};
@@ -10,8 +11,8 @@ use super::query::FieldValidation;
 use super::service::{Call, Server};
 use crate::kinds::{Resource, group_version};
 use crate::protobuf;
-use crate::schema::{defaults, go, object_at, prune};
-use crate::status::{Result, Status};
+use crate::schema::{defaults, embedded, go, object_at, prune};
+use crate::status::{About, Result, Status};
 
 /// `Pod in version "v1" cannot be handled as a Pod: …`.
 fn unusable(resource: &Resource, why: &str) -> Status {
@@ -93,6 +94,9 @@ impl Server {
             let why = format!("{NO_TYPE}json: cannot unmarshal {kind} into Go value of type {TYPE_OF_TYPES}");
             return Err(unrecognized(&why));
         };
+        if resource.custom.is_some() {
+            self.warn_of_version(call, resource, object);
+        }
         self.settle_type(object, resource).map_err(|why| match why {
             WrongType::Unreadable(why) => unrecognized(&why),
             WrongType::Refused(status) => status,
@@ -121,6 +125,18 @@ impl Server {
         let schema = self.registry().built_in().delete_options.clone();
         go::canonical(&schema, &mut value).map_err(Status::bad_request)?;
         Ok(value)
+    }
+
+    /// Of a version of a custom resource that there is not, no field is known.
+    fn warn_of_version(&self, call: &Call, resource: &Resource, object: &Map<String, Value>) {
+        let given = object.get("apiVersion").and_then(Value::as_str).unwrap_or_default();
+        let version = given.split_once('/').filter(|(group, _)| *group == resource.group).map(|(_, version)| version);
+        let is_unknown =
+            version.is_some_and(|version| self.registry().find(&resource.group, version, &resource.plural).is_none());
+        if is_unknown && matches!(call.query.field_validation(), Ok(FieldValidation::Warn)) {
+            let names = object.keys().filter(|name| !["apiVersion", "kind", "metadata"].contains(&name.as_str()));
+            names.for_each(|name| call.warn(format!("unknown field \"{name}\"")));
+        }
     }
 
     /// Brings an object into the form that is stored: unknown fields go, defaults come. `problems` are told with the
@@ -174,6 +190,9 @@ impl Server {
                 }
                 let pruned = prune::prune(&resource.schema, value);
                 unknown.extend(pruned);
+                if custom.has_embedded {
+                    embedded::settle(&resource.schema, value, &Path::default())?;
+                }
                 defaults::apply(&resource.schema, value);
                 if let Some(stored) = &custom.stored_as {
                     prune::prune(stored, value);
@@ -226,7 +245,10 @@ impl Server {
         } else if given != wanted {
             Err(WrongType::Refused(other_version(&given, &wanted)))
         } else if kind != resource.kind {
-            Err(WrongType::Refused(unusable(resource, "the kind in the data does not match")))
+            let name = object.get("metadata").and_then(|metadata| metadata["name"].as_str()).unwrap_or_default();
+            let error = Error::invalid(&Path::new("kind"), kind.as_str(), format!("must be {}", resource.kind));
+            let about = About { group: &resource.group, kind: &kind, name };
+            Err(WrongType::Refused(Status::invalid(about, &[error])))
         } else {
             Ok(())
         }

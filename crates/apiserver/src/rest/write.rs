@@ -124,6 +124,7 @@ impl Server {
         }
         meta::generate_name(&mut value, &self.random);
         self.check_namespace(resource, &value)?;
+        crate::crd::check_create(resource, value["metadata"]["name"].as_str().unwrap_or_default())?;
         let drops_status = resource.subresource("status").is_some() && !resource.rules.creates_with_status;
         let status = if drops_status { take_status(&mut value) } else { None };
         if !has_managed {

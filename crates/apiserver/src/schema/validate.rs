@@ -126,6 +126,7 @@ fn check_scalar(keywords: &Keywords, value: &Value, path: &Path, errors: &mut Ve
         }
     }
     if let Some(number) = value.as_f64() {
+        errors.extend(check_format(keywords, number, value, path));
         check_number(keywords, number, value, path, errors);
     }
     if !keywords.allowed.is_empty() && !keywords.allowed.contains(value) {
@@ -134,6 +135,28 @@ fn check_scalar(keywords: &Keywords, value: &Value, path: &Path, errors: &mut Ve
         let shown: Vec<&str> = shown.iter().map(String::as_str).collect();
         errors.push(Error::not_supported(path, value.clone(), &shown));
     }
+}
+
+/// Numbers have room in their type; a real server tells that without a field.
+fn check_format(keywords: &Keywords, number: f64, value: &Value, path: &Path) -> Option<Error> {
+    let type_name = keywords.type_name.as_deref()?;
+    let format = keywords.format.as_deref().unwrap_or_default();
+    let is_whole = number.fract() == 0.0;
+    let fits = match (type_name, format) {
+        ("integer", "int32") => is_whole && (f64::from(i32::MIN)..=f64::from(i32::MAX)).contains(&number),
+        ("integer", "uint32") => is_whole && (0.0..=f64::from(u32::MAX)).contains(&number),
+        ("integer", "uint64") => is_whole && number >= 0.0,
+        ("integer", _) => is_whole && (value.is_i64() || number.abs() < 9.2e18),
+        ("number", "float" | "float32") => number.abs() <= f64::from(f32::MAX),
+        _ => true,
+    };
+    let shown = if format.is_empty() { "(default format)".to_owned() } else { format!("with format {format}") };
+    (!fits).then(|| Error {
+        kind: ErrorKind::Invalid,
+        field: Path::new("<nil>"),
+        value: Some(json!("")),
+        detail: format!("Checked value must be of type {type_name} {shown} in {path}"),
+    })
 }
 
 fn check_number(keywords: &Keywords, number: f64, value: &Value, path: &Path, errors: &mut Vec<Error>) {

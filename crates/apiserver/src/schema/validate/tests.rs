@@ -32,9 +32,9 @@ fn each_keyword_has_its_words() {
             r#"x: Invalid value: "integer": x in body must be of type string: "integer""#,
         ),
         (
-            json!({"type": "integer"}),
-            json!(1.5),
-            r#"x: Invalid value: "number": x in body must be of type integer: "number""#,
+            json!({"type": "integer", "format": "int32"}),
+            json!(3_000_000_000_i64),
+            r#"<nil>: Invalid value: "": Checked value must be of type integer with format int32 in x"#,
         ),
         (
             json!({"type": "integer", "minimum": 2}),
@@ -77,6 +77,17 @@ fn each_keyword_has_its_words() {
     for (schema, value, text) in cases {
         assert_eq!(say(&schema, value), [text], "{schema}");
     }
+}
+
+#[test]
+fn a_number_that_is_no_integer_is_told_twice() {
+    assert_eq!(
+        say(&json!({"type": "integer"}), json!(1.5)),
+        [
+            r#"x: Invalid value: "number": x in body must be of type integer: "number""#,
+            r#"<nil>: Invalid value: "": Checked value must be of type integer (default format) in x"#,
+        ]
+    );
 }
 
 #[test]
