@@ -249,6 +249,8 @@ pub fn keep_times(old: &Value, new: &mut Value) {
     let timeless = |object: &Value| -> Vec<Value> {
         let mut entries = object["metadata"]["managedFields"].as_array().cloned().unwrap_or_default();
         entries.iter_mut().filter_map(Value::as_object_mut).for_each(|entry| drop(entry.remove("time")));
+        // They are sorted by time.
+        entries.sort_by_key(ToString::to_string);
         entries
     };
     let (before, after) = (&old["metadata"]["managedFields"], &new["metadata"]["managedFields"]);

@@ -4,6 +4,8 @@ use super::{ApplyError, Conflict, Intent, apply, track};
 use crate::schema::Schema;
 use crate::schema::load::custom;
 
+mod property;
+
 fn schema() -> Schema {
     custom(&json!({"type": "object", "properties": {
         "data": {"type": "object", "additionalProperties": {"type": "string"}},
