@@ -5,8 +5,8 @@ use serde_json::{Map, Value, json};
 use super::Attributes;
 use crate::base64;
 use crate::kinds::{Resource, group_version, text_at};
-use crate::patch::json::kind_of;
 use crate::rest::body::{self, Encoding};
+use crate::schema::go::kind_of;
 use crate::status::Status;
 
 pub const GROUP: &str = "admission.k8s.io";

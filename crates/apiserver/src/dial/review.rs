@@ -6,8 +6,8 @@ use std::time::Duration;
 use serde_json::Value;
 
 use super::{Answer, Client, Dialer};
-use crate::patch::json::kind_of;
 use crate::rest::body::{self, Encoding};
+use crate::schema::go::kind_of;
 use crate::store::Store;
 
 /// How Go writes the type that every object is first read into.
