@@ -111,7 +111,10 @@ fn is_reset(entries: &Value) -> bool {
 /// Keeps track of a plain write.
 pub fn track(schema: &Schema, old: Option<&Value>, new: &mut Value, intent: &Intent) {
     let given = take_entries(new);
+    let before = old.and_then(|old| old["metadata"].get("managedFields"));
     let managers = match given {
+        // Most clients send back what they have read, and that need not be read again.
+        Some(given) if before == Some(&given) => entries::stored(Some(given)),
         // Who owns what is told with the whole object only.
         Some(given) if intent.subresource.is_empty() => {
             if is_reset(&given) {

@@ -1,5 +1,7 @@
 //! Drops from a custom resource what its schema does not know.
 
+use std::fmt;
+
 use serde_json::Value;
 
 use super::{Form, Schema};
@@ -8,7 +10,7 @@ use super::{Form, Schema};
 /// last.
 pub fn prune(schema: &Schema, value: &mut Value) -> Vec<String> {
     let mut unknown = Vec::new();
-    walk(schema, value, "", &mut unknown);
+    walk(schema, value, Trail::Root, &mut unknown);
     let (inside, mut outside): (Vec<Unknown>, Vec<Unknown>) = unknown.into_iter().partition(|one| one.is_in_metadata);
     outside.extend(inside);
     outside.into_iter().map(|one| one.path).collect()
@@ -19,14 +21,33 @@ struct Unknown {
     is_in_metadata: bool,
 }
 
-fn walk(schema: &Schema, value: &mut Value, path: &str, unknown: &mut Vec<Unknown>) {
+/// Where we are; written out only for what is not known.
+#[derive(Clone, Copy)]
+enum Trail<'t> {
+    Root,
+    Field(&'t Trail<'t>, &'t str),
+    Index(&'t Trail<'t>, usize),
+}
+
+impl fmt::Display for Trail<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Trail::Root => Ok(()),
+            Trail::Field(Trail::Root, name) => f.write_str(name),
+            Trail::Field(above, name) => write!(f, "{above}.{name}"),
+            Trail::Index(above, index) => write!(f, "{above}[{index}]"),
+        }
+    }
+}
+
+fn walk(schema: &Schema, value: &mut Value, trail: Trail<'_>, unknown: &mut Vec<Unknown>) {
     match value {
         Value::Object(object) => {
             let is_closed = !schema.keeps_unknown && knows_its_fields(schema);
             object.retain(|name, inner| {
-                let at = join(path, name);
+                let at = Trail::Field(&trail, name);
                 if let Some(field) = schema.field(name) {
-                    walk(field, inner, &at, unknown);
+                    walk(field, inner, at, unknown);
                     return true;
                 }
                 let keep =
@@ -34,7 +55,7 @@ fn walk(schema: &Schema, value: &mut Value, path: &str, unknown: &mut Vec<Unknow
                 if !keep {
                     // Only built-in types have a name.
                     let is_in_metadata = matches!(&*schema.form, Form::Struct { name, .. } if !name.is_empty());
-                    unknown.push(Unknown { path: at, is_in_metadata });
+                    unknown.push(Unknown { path: at.to_string(), is_in_metadata });
                 }
                 keep
             });
@@ -42,7 +63,7 @@ fn walk(schema: &Schema, value: &mut Value, path: &str, unknown: &mut Vec<Unknow
         Value::Array(items) => {
             if let Some(element) = schema.element() {
                 for (index, item) in items.iter_mut().enumerate() {
-                    walk(element, item, &format!("{path}[{index}]"), unknown);
+                    walk(element, item, Trail::Index(&trail, index), unknown);
                 }
             }
         }
@@ -54,10 +75,6 @@ fn walk(schema: &Schema, value: &mut Value, path: &str, unknown: &mut Vec<Unknow
 fn knows_its_fields(schema: &Schema) -> bool {
     matches!(&*schema.form, Form::Struct { others: None, .. })
         || matches!(&*schema.form, Form::Any) && schema.keywords.is_some()
-}
-
-fn join(path: &str, name: &str) -> String {
-    if path.is_empty() { name.to_owned() } else { format!("{path}.{name}") }
 }
 
 #[cfg(test)]

@@ -2,6 +2,7 @@
 //!
 //! On update a value that was there before does not block what changed elsewhere (ratcheting).
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use kueue_core::field::{Error, ErrorKind, Path};
@@ -14,12 +15,19 @@ mod format;
 
 /// Every mistake of the value at `path`. `old` is what stood there before an update.
 pub fn validate(schema: &Schema, value: &Value, old: Option<&Value>, path: &Path) -> Vec<Error> {
+    judged(schema, value, old, &|| path.clone())
+}
+
+/// Where a value is; worked out only for mistakes.
+type At<'a> = &'a dyn Fn() -> Path;
+
+fn judged(schema: &Schema, value: &Value, old: Option<&Value>, at: At<'_>) -> Vec<Error> {
     let mut errors = Vec::new();
-    walk(schema, value, old, path, &mut errors);
+    walk(schema, value, old, at, &mut errors);
     errors
 }
 
-fn walk(schema: &Schema, value: &Value, old: Option<&Value>, path: &Path, errors: &mut Vec<Error>) {
+fn walk(schema: &Schema, value: &Value, old: Option<&Value>, at: At<'_>, errors: &mut Vec<Error>) {
     if old.is_some_and(|old| old == value) {
         return;
     }
@@ -27,21 +35,21 @@ fn walk(schema: &Schema, value: &Value, old: Option<&Value>, path: &Path, errors
         return;
     }
     if let Some(keywords) = &schema.keywords {
-        check_type(schema, keywords, value, path, errors);
-        check_scalar(keywords, value, path, errors);
-        check_size(keywords, value, path, errors);
-        check_combinations(keywords, value, path, errors);
+        check_type(schema, keywords, value, at, errors);
+        check_scalar(keywords, value, at, errors);
+        check_size(keywords, value, at, errors);
+        check_combinations(keywords, value, at, errors);
     }
     match value {
         Value::Object(object) => {
             for name in schema.keywords.iter().flat_map(|keywords| &keywords.required) {
                 if !object.contains_key(name) {
-                    errors.push(Error::required(&path.child(name), ""));
+                    errors.push(Error::required(&at().child(name), ""));
                 }
             }
             for (name, inner) in object {
                 if let Some(field) = schema.field(name) {
-                    walk(field, inner, old.and_then(|old| old.get(name)), &path.child(name), errors);
+                    walk(field, inner, old.and_then(|old| old.get(name)), &|| at().child(name), errors);
                 }
             }
         }
@@ -49,10 +57,10 @@ fn walk(schema: &Schema, value: &Value, old: Option<&Value>, path: &Path, errors
             if let Some(element) = schema.element() {
                 for (index, item) in items.iter().enumerate() {
                     let before = old.and_then(|old| counterpart(schema, old, item));
-                    walk(element, item, before, &path.index(index), errors);
+                    walk(element, item, before, &|| at().index(index), errors);
                 }
             }
-            check_list_type(schema, items, path, errors);
+            check_list_type(schema, items, at, errors);
         }
         _ => {}
     }
@@ -80,7 +88,7 @@ fn type_of(value: &Value) -> &'static str {
     }
 }
 
-fn check_type(schema: &Schema, keywords: &Keywords, value: &Value, path: &Path, errors: &mut Vec<Error>) {
+fn check_type(schema: &Schema, keywords: &Keywords, value: &Value, at: At<'_>, errors: &mut Vec<Error>) {
     let found = type_of(value);
     let wanted = match (&*schema.form, keywords.type_name.as_deref()) {
         (Form::IntOrString, _) => "integer,string",
@@ -95,7 +103,7 @@ fn check_type(schema: &Schema, keywords: &Keywords, value: &Value, path: &Path, 
         wanted => found == wanted,
     };
     if !fits {
-        errors.push(mistyped(path, found, wanted));
+        errors.push(mistyped(&at(), found, wanted));
     }
 }
 
@@ -107,38 +115,38 @@ fn in_body(path: &Path, value: &Value, should: &str) -> Error {
     Error::invalid(path, value.clone(), format!("{path} in body should {should}"))
 }
 
-fn check_scalar(keywords: &Keywords, value: &Value, path: &Path, errors: &mut Vec<Error>) {
+fn check_scalar(keywords: &Keywords, value: &Value, at: At<'_>, errors: &mut Vec<Error>) {
     if let Some(text) = value.as_str() {
         let length = text.chars().count() as u64;
         if let Some(max) = keywords.length_max.filter(|max| length > *max) {
-            errors.push(Error::too_long(path, max as usize));
+            errors.push(Error::too_long(&at(), max as usize));
         }
         if let Some(min) = keywords.length_min.filter(|min| length < *min) {
-            errors.push(in_body(path, value, &format!("be at least {min} chars long")));
+            errors.push(in_body(&at(), value, &format!("be at least {min} chars long")));
         }
         if let Some(pattern) = &keywords.pattern
             && pattern.regex.as_ref().is_some_and(|regex| !regex.is_match(text))
         {
-            errors.push(in_body(path, value, &format!("match '{}'", pattern.text)));
+            errors.push(in_body(&at(), value, &format!("match '{}'", pattern.text)));
         }
         if let Some(format) = keywords.format.as_deref().filter(|format| !format::is_valid(format, text)) {
-            errors.push(mistyped(path, text, format));
+            errors.push(mistyped(&at(), text, format));
         }
     }
     if let Some(number) = value.as_f64() {
-        errors.extend(check_format(keywords, number, value, path));
-        check_number(keywords, number, value, path, errors);
+        errors.extend(check_format(keywords, number, value, at));
+        check_number(keywords, number, value, at, errors);
     }
     if !keywords.allowed.is_empty() && !keywords.allowed.contains(value) {
         let shown = keywords.allowed.iter().map(|one| one.as_str().map_or_else(|| one.to_string(), str::to_owned));
         let shown: Vec<String> = shown.collect();
         let shown: Vec<&str> = shown.iter().map(String::as_str).collect();
-        errors.push(Error::not_supported(path, value.clone(), &shown));
+        errors.push(Error::not_supported(&at(), value.clone(), &shown));
     }
 }
 
 /// Numbers have room in their type; a real server tells that without a field.
-fn check_format(keywords: &Keywords, number: f64, value: &Value, path: &Path) -> Option<Error> {
+fn check_format(keywords: &Keywords, number: f64, value: &Value, at: At<'_>) -> Option<Error> {
     let type_name = keywords.type_name.as_deref()?;
     let format = keywords.format.as_deref().unwrap_or_default();
     let is_whole = number.fract() == 0.0;
@@ -155,15 +163,15 @@ fn check_format(keywords: &Keywords, number: f64, value: &Value, path: &Path) ->
         kind: ErrorKind::Invalid,
         field: Path::new("<nil>"),
         value: Some(json!("")),
-        detail: format!("Checked value must be of type {type_name} {shown} in {path}"),
+        detail: format!("Checked value must be of type {type_name} {shown} in {}", at()),
     })
 }
 
-fn check_number(keywords: &Keywords, number: f64, value: &Value, path: &Path, errors: &mut Vec<Error>) {
+fn check_number(keywords: &Keywords, number: f64, value: &Value, at: At<'_>, errors: &mut Vec<Error>) {
     let mut demand = |bound: &Bound, holds: bool, word: &str| {
         if !holds {
             let than = if bound.is_exclusive { "than" } else { "than or equal to" };
-            errors.push(in_body(path, value, &format!("be {word} {than} {}", bound.shown)));
+            errors.push(in_body(&at(), value, &format!("be {word} {than} {}", bound.shown)));
         }
     };
     if let Some(bound) = &keywords.maximum {
@@ -175,39 +183,39 @@ fn check_number(keywords: &Keywords, number: f64, value: &Value, path: &Path, er
     if let Some(factor) = keywords.multiple_of.filter(|factor| *factor != 0.0) {
         let quotient = number / factor;
         if (quotient - quotient.round()).abs() > 1e-9 {
-            errors.push(in_body(path, value, &format!("be a multiple of {factor}")));
+            errors.push(in_body(&at(), value, &format!("be a multiple of {factor}")));
         }
     }
 }
 
-fn check_size(keywords: &Keywords, value: &Value, path: &Path, errors: &mut Vec<Error>) {
+fn check_size(keywords: &Keywords, value: &Value, at: At<'_>, errors: &mut Vec<Error>) {
     let (count, min, max, what) = match value {
         Value::Array(items) => (items.len(), keywords.items_min, keywords.items_max, "items"),
         Value::Object(object) => (object.len(), keywords.properties_min, keywords.properties_max, "properties"),
         _ => return,
     };
     if let Some(max) = max.filter(|max| count as u64 > *max) {
-        errors.push(Error::too_many(path, count, max as usize));
+        errors.push(Error::too_many(&at(), count, max as usize));
     }
     if let Some(min) = min.filter(|min| (count as u64) < *min) {
-        errors.push(in_body(path, &json!(count), &format!("have at least {min} {what}")));
+        errors.push(in_body(&at(), &json!(count), &format!("have at least {min} {what}")));
     }
     if keywords.has_unique_items
         && let Value::Array(items) = value
         && items.iter().enumerate().any(|(index, item)| items[..index].contains(item))
     {
-        errors.push(in_body(path, &json!(""), "not contain duplicates"));
+        errors.push(in_body(&at(), &json!(""), "not contain duplicates"));
     }
 }
 
 /// `allOf` and its kin are told without a field, and beside the mistakes of the best alternative.
-fn check_combinations(keywords: &Keywords, value: &Value, path: &Path, errors: &mut Vec<Error>) {
-    let judge = |schema: &Arc<Schema>| validate(schema, value, None, path);
+fn check_combinations(keywords: &Keywords, value: &Value, at: At<'_>, errors: &mut Vec<Error>) {
+    let judge = |schema: &Arc<Schema>| judged(schema, value, None, at);
     let told = |what: String| Error {
         kind: ErrorKind::Invalid,
         field: Path::new("<nil>"),
         value: Some(json!("")),
-        detail: format!("\"{path}\" must {what}"),
+        detail: format!("\"{}\" must {what}", at()),
     };
     if !keywords.any_of.is_empty() {
         let judged: Vec<Vec<Error>> = keywords.any_of.iter().map(judge).collect();
@@ -244,7 +252,11 @@ fn fewest(judged: Vec<Vec<Error>>) -> Vec<Error> {
     judged.into_iter().min_by_key(Vec::len).unwrap_or_default()
 }
 
-fn check_list_type(schema: &Schema, items: &[Value], path: &Path, errors: &mut Vec<Error>) {
+/// Elements that are told apart by their keys, or are members of a set, are there once.
+fn check_list_type(schema: &Schema, items: &[Value], at: At<'_>, errors: &mut Vec<Error>) {
+    if schema.list == ListType::Atomic || items.len() < 2 {
+        return;
+    }
     let key = |item: &Value| -> Value {
         match &schema.list {
             ListType::Map(keys) => {
@@ -253,13 +265,14 @@ fn check_list_type(schema: &Schema, items: &[Value], path: &Path, errors: &mut V
             _ => item.clone(),
         }
     };
-    if schema.list == ListType::Atomic {
-        return;
-    }
-    let keys: Vec<Value> = items.iter().map(key).collect();
-    for (index, own) in keys.iter().enumerate() {
-        if keys[..index].contains(own) {
-            errors.push(Error::duplicate(&path.index(index), own.clone()));
+    let mut seen: BTreeMap<String, usize> = BTreeMap::new();
+    for (index, item) in items.iter().enumerate() {
+        let own = key(item);
+        let times = seen.entry(own.to_string()).or_default();
+        *times += 1;
+        // The third of a kind is not told again.
+        if *times == 2 {
+            errors.push(Error::duplicate(&at().index(index), own));
         }
     }
 }

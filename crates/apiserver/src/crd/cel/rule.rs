@@ -46,8 +46,35 @@ thread_local! {
     static FUNCTIONS: Context<'static> = {
         let mut context = Context::default().with_all();
         context.add_function(OPT_SELECT, opt_select);
+        context.add_function("type", |value: Cel| -> Result<Cel, ExecutionError> { Ok(type_named(type_name(&value))) });
+        for name in TYPE_NAMES {
+            context.add_variable_from_value(name, type_named(name));
+        }
         context
     };
+}
+
+/// Types that a rule can name.
+const TYPE_NAMES: [&str; 9] = ["bool", "bytes", "double", "int", "list", "map", "null_type", "string", "uint"];
+
+/// A type as a value. It is no text that a rule could write.
+fn type_named(name: &str) -> Cel {
+    Cel::String(Arc::new(format!("\u{0}{name}")))
+}
+
+fn type_name(value: &Cel) -> &'static str {
+    match value {
+        Cel::Bool(_) => "bool",
+        Cel::Bytes(_) => "bytes",
+        Cel::Float(_) => "double",
+        Cel::Int(_) => "int",
+        Cel::List(_) => "list",
+        Cel::Map(_) => "map",
+        Cel::Null => "null_type",
+        Cel::String(_) => "string",
+        Cel::UInt(_) => "uint",
+        _ => "dyn",
+    }
 }
 
 /// The field of an object, if it is there.
