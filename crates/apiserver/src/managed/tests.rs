@@ -92,8 +92,11 @@ fn what_was_there_before_anybody_applied_has_an_owner() {
     );
 }
 
+/// Who does what with which configuration.
+type Step<'a> = (&'a str, &'a str, Value);
+
 /// A life of one object: each line a manager, what it does, and with what; then what it is and who owns what.
-fn life(steps: &[(&str, &str, Value)]) -> (Value, Vec<String>) {
+fn life(steps: &[Step<'_>]) -> (Value, Vec<String>) {
     let mut live: Option<Value> = None;
     for (manager, what, value) in steps {
         let next = match *what {
@@ -118,7 +121,7 @@ fn life(steps: &[(&str, &str, Value)]) -> (Value, Vec<String>) {
 fn ownership_follows_what_is_said_and_done() {
     let data = |value: Value| json!({"data": value});
     let list = |value: Value| json!({"list": value});
-    let cases: [(&str, Vec<(&str, &str, Value)>, Value, Vec<&str>); 8] = [
+    let cases: [(&str, Vec<Step<'_>>, Value, Vec<&str>); 8] = [
         (
             "equal values are shared",
             vec![("a", "applies", data(json!({"x": "1"}))), ("b", "applies", data(json!({"x": "1"})))],

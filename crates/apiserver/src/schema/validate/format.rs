@@ -55,7 +55,7 @@ fn is_mac(text: &str) -> bool {
     let of = |separator: char, width: usize, counts: &[usize]| {
         let parts: Vec<&str> = text.split(separator).collect();
         let is_part = |part: &&str| part.len() == width && part.bytes().all(|byte| byte.is_ascii_hexdigit());
-        counts.contains(&parts.len()) && parts.iter().all(|part| is_part(part))
+        counts.contains(&parts.len()) && parts.iter().all(is_part)
     };
     of(':', 2, &[6, 8, 20]) || of('-', 2, &[6, 8, 20]) || of('.', 4, &[3, 4, 10])
 }
