@@ -218,7 +218,7 @@ gates! {
     /// Counts what other flavors use on a node that belongs to several.
     TASHandleOverlappingFlavors { "0.18": beta, on } needs [TopologyAwareScheduling];
     /// Allows up to three nested levels of slices below the placement of a pod set.
-    TASMultiLayerTopology { "0.17": alpha, off; "0.19": beta, on } needs [TopologyAwareScheduling], unread;
+    TASMultiLayerTopology { "0.17": alpha, off; "0.19": beta, on } needs [TopologyAwareScheduling];
     /// Fills small gaps first where a job does not ask for closeness, and packs tightly where it does.
     TASProfileMixed { "0.10": alpha, off; "0.15": beta, on } needs [TopologyAwareScheduling];
     /// Looks for another placement when an earlier workload of the cycle has taken the first.
