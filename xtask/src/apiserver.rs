@@ -62,11 +62,15 @@ pub struct Running {
 }
 
 impl Running {
-    /// `collects` when it should also do what the controllers for garbage and namespaces do.
-    pub fn start(collects: bool) -> Result<Self> {
+    /// `plays` what stories need: `kcm` collects as controllers do, `compaction` forgets after some seconds.
+    pub fn start(plays: &str) -> Result<Self> {
+        let plays = |need: &str| plays.split(',').any(|played| played == need);
         // It ends when its standard input does, so nothing is left behind, however we end.
         let mut command = apiserver();
-        command.args(collects.then_some("--collect"));
+        command.args(plays("kcm").then_some("--collect"));
+        if plays("compaction") {
+            command.args(["--compact-every", "4"]);
+        }
         command.arg("--until-input-ends").stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut child = command.spawn().context("cannot start the embedded API server")?;
         let output = child.stdout.take().context("standard output was asked to be a pipe")?;

@@ -10,7 +10,7 @@ use crate::apiserver;
 use crate::datasets::EXCHANGES;
 use crate::floors::{self, Floors};
 use crate::program::{self, root};
-use crate::testbed::testbed;
+use crate::testbed::{search_path, testbed};
 
 #[derive(Args, Debug)]
 pub struct Wanted {
@@ -39,6 +39,8 @@ pub struct Wanted {
 
 /// What the embedded server's side plays of what stories need: nothing yet beyond the server itself.
 const EMBEDDED: &str = "none";
+/// Programs that stories are told with and that the test bed has in the right version.
+const PROGRAMS: [&str; 3] = ["kubectl", "helm", "yq-go"];
 /// Stories at once: they spend most of their time waiting.
 const JOBS: &str = "4";
 
@@ -53,13 +55,13 @@ pub fn run(wanted: Wanted, report: Option<&Path>) -> Result<()> {
             command
         }
         (Some(server), false) => {
-            play(&replayer, &dir, server, &wanted.token.unwrap_or_default(), wanted.have.as_deref())
+            play(&replayer, &dir, server, &wanted.token.unwrap_or_default(), wanted.have.as_deref())?
         }
         (None, false) => {
             let have = wanted.have.as_deref().unwrap_or(EMBEDDED);
             // Stories that need no controllers were recorded where nothing is collected.
-            let server = apiserver::Running::start(have.split(',').any(|have| have == "kcm"))?;
-            let mut command = play(&replayer, &dir, &server.url, &server.token, Some(have));
+            let server = apiserver::Running::start(have)?;
+            let mut command = play(&replayer, &dir, &server.url, &server.token, Some(have))?;
             if let Some(story) = &wanted.story {
                 command.args(["--story", story]);
             }
@@ -84,9 +86,9 @@ pub fn run(wanted: Wanted, report: Option<&Path>) -> Result<()> {
 
 /// Plays everything on the embedded server: how many stories pass, and which families fell below their floor.
 pub fn against_floors(dir: &Path) -> Result<(usize, Vec<String>)> {
-    let server = apiserver::Running::start(false)?;
+    let server = apiserver::Running::start(EMBEDDED)?;
     let file = program::scratch("exchanges.json");
-    let mut command = play(&replayer(dir)?, dir, &server.url, &server.token, Some(EMBEDDED));
+    let mut command = play(&replayer(dir)?, dir, &server.url, &server.token, Some(EMBEDDED))?;
     command.arg("--report").arg(&file).stdout(std::process::Stdio::null());
     replayed(&mut command, &file)?;
     let passed = passed(&file)?;
@@ -94,14 +96,18 @@ pub fn against_floors(dir: &Path) -> Result<(usize, Vec<String>)> {
 }
 
 /// The replayer with what it must know; without a list of what the server plays it takes its own.
-fn play(replayer: &Path, dir: &Path, server: &str, token: &str, have: Option<&str>) -> Command {
+fn play(replayer: &Path, dir: &Path, server: &str, token: &str, have: Option<&str>) -> Result<Command> {
     let mut command = Command::new("python3");
+    let needs_programs = |have: &str| PROGRAMS.iter().any(|program| have.split(',').any(|one| one == *program));
+    if have.is_some_and(needs_programs) {
+        command.env("PATH", search_path()?);
+    }
     command.arg(replayer).args(["--server", server, "--token", token, "--jobs", JOBS]);
     if let Some(have) = have {
         command.args(["--have", have]);
     }
     command.arg(dir);
-    command
+    Ok(command)
 }
 
 /// Runs the replayer; whether every story passed.

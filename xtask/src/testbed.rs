@@ -27,6 +27,17 @@ pub fn run(args: &[OsString]) -> Result<()> {
     Ok(())
 }
 
+/// `PATH` with the programs of the test bed in front, as far as they have been built.
+pub fn search_path() -> Result<String> {
+    let mut path = String::new();
+    let mut command = testbed();
+    command.arg("path");
+    if !program::run_lines(command, |line| line.clone_into(&mut path))? {
+        bail!("the test bed cannot tell where its programs are");
+    }
+    Ok(path)
+}
+
 /// Builds the control plane's programs where they are missing; says why not, when that is not possible here.
 pub fn build_if_possible() -> Result<Option<String>> {
     let mut why = None;

@@ -2,6 +2,7 @@
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
+use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 use clap::Parser;
@@ -42,6 +43,9 @@ struct Arguments {
     /// Where the faults' random numbers start: the same seed fails the same requests of the same clients.
     #[arg(long, default_value_t = 1, value_name = "NUMBER")]
     fault_seed: u64,
+    /// Forget every so many seconds what happened before the last time: lists and watches that go on then get 410.
+    #[arg(long, value_name = "SECONDS")]
+    compact_every: Option<u64>,
     /// End when standard input ends, as for a program that starts this one.
     #[arg(long, hide = true)]
     until_input_ends: bool,
@@ -58,8 +62,11 @@ const EXAMPLES: &str = "Examples:
 async fn main() -> Result<()> {
     let arguments = Arguments::parse();
     let seed = seed()?;
-    let settings =
-        Settings { collects: arguments.collect, ..Settings::new(Clock::starting_at(Timestamp::now()), seed) };
+    let settings = Settings {
+        collects: arguments.collect,
+        compacts_every: arguments.compact_every.map(Duration::from_secs),
+        ..Settings::new(Clock::starting_at(Timestamp::now()), seed)
+    };
     let server = ApiServer::start(settings);
     let faults = Faults::new(arguments.fault_seed, arguments.fault);
     let identity = Identity::for_names([arguments.address.to_string()])?;

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 mod messages;
 mod read;
-mod wire;
+pub(crate) mod wire;
 mod write;
 
 use messages::{Messages, Node};

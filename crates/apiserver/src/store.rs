@@ -13,7 +13,7 @@ use serde_json::{Map, Value};
 use tokio::sync::{mpsc, watch};
 
 /// How many changes of a collection are remembered.
-const HISTORY_MAX: usize = 10_000;
+pub const HISTORY_MAX: usize = 10_000;
 
 /// An object as it was written once. `apiVersion` and `kind` are not stored: they belong to the way it is asked for.
 #[derive(Debug)]

@@ -1,7 +1,9 @@
 //! What clients send and ask for beside plain JSON: protobuf, other forms of an answer, other versions.
 
+use std::time::Duration;
+
 use bytes::Bytes;
-use http::header::{ACCEPT, CONTENT_TYPE};
+use http::header::{ACCEPT, CONTENT_TYPE, ETAG, IF_NONE_MATCH};
 use http_body_util::{BodyExt as _, Full};
 use jiff::Timestamp;
 use kueue_apiserver::clock::Clock;
@@ -25,6 +27,11 @@ async fn exchange(server: &ApiServer, line: &str, (kind, accept): (&str, &str), 
     let code = answer.status().as_u16();
     let kind = answer.headers()[CONTENT_TYPE].to_str().expect("a media type").to_owned();
     (code, kind, answer.into_body().collect().await.expect("answers do not fail").to_bytes())
+}
+
+async fn get(server: &ApiServer, path: &str, accept: &str) -> (u16, Value) {
+    let (code, _, body) = exchange(server, &format!("GET {path}"), ("", accept), Vec::new()).await;
+    (code, serde_json::from_slice(&body).unwrap_or(Value::Null))
 }
 
 fn config_map(name: &str) -> Value {
@@ -77,4 +84,48 @@ async fn old_clients_get_tables_of_their_version() {
     let (_, _, event) = exchange(&server, &watch, asked, Vec::new()).await;
     let event: Value = serde_json::from_slice(&event).expect("one event");
     assert_eq!(event["object"]["apiVersion"], "meta.k8s.io/v1beta1");
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_forgotten_is_expired() {
+    let settings = Settings::new(Clock::starting_at("2026-01-01T00:00:00Z".parse().expect("a time")), [1; 32]);
+    let server = ApiServer::start(Settings { compacts_every: Some(Duration::from_secs(10)), ..settings });
+    let plain = ("application/json", "application/json");
+    for name in ["a", "b", "c"] {
+        let body = config_map(name).to_string().into_bytes();
+        exchange(&server, &format!("POST {CONFIG_MAPS}"), plain, body).await;
+    }
+    let (_, first) = get(&server, &format!("{CONFIG_MAPS}?limit=1"), "application/json").await;
+    let token = |list: &Value| list["metadata"]["continue"].as_str().unwrap_or_default().to_owned();
+    let version = first["metadata"]["resourceVersion"].as_str().unwrap_or_default();
+    exchange(&server, &format!("DELETE {CONFIG_MAPS}/b"), plain, Vec::new()).await;
+
+    tokio::time::sleep(Duration::from_secs(15)).await;
+    let (code, _) = get(&server, &format!("{CONFIG_MAPS}?limit=1&continue={}", token(&first)), "").await;
+    assert_eq!(code, 200, "young enough");
+    tokio::time::sleep(Duration::from_secs(15)).await;
+    let (code, expired) = get(&server, &format!("{CONFIG_MAPS}?limit=1&continue={}", token(&first)), "").await;
+    assert_eq!((code, &expired["reason"]), (410, &json!("Expired")));
+    let (_, rest) = get(&server, &format!("{CONFIG_MAPS}?continue={}", token(&expired)), "").await;
+    assert_eq!(rest["items"][0]["metadata"]["name"], "c", "it goes on with what there is now");
+    let exact = format!("{CONFIG_MAPS}?resourceVersion={version}&resourceVersionMatch=Exact");
+    assert_eq!(get(&server, &exact, "").await.0, 410);
+    let (code, event) = get(&server, &format!("{CONFIG_MAPS}?watch=1&resourceVersion={version}"), "").await;
+    assert_eq!((code, &event["object"]["code"]), (200, &json!(410)), "a watch ends with an error");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_page_that_a_client_has_is_not_sent_again() {
+    let server = server();
+    let accept = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
+    for (path, accept) in [("/apis", accept), ("/openapi/v3", "*/*"), ("/openapi/v3/apis/batch/v1", "*/*")] {
+        let ask = |known: &str| {
+            let request = http::Request::get(path).header(ACCEPT, accept).header(IF_NONE_MATCH, known);
+            let request = request.header("Authorization", format!("Bearer {}", server.admin_token()));
+            server.handle(request.body(Full::<Bytes>::default()).expect("a request that can be sent"))
+        };
+        let first = ask("").await;
+        let tag = first.headers()[ETAG].to_str().expect("a tag").to_owned();
+        assert_eq!((first.status().as_u16(), ask(&tag).await.status().as_u16()), (200, 304), "{path}");
+    }
 }

@@ -82,6 +82,8 @@ enum Action {
         #[arg(long, value_name = "FILE")]
         report: Option<PathBuf>,
     },
+    /// Print a PATH with the bed's programs in front, whether they have been built or not.
+    Path,
     /// Write the built-in kinds as data, from a control plane that is started for it.
     Kinds {
         /// The folder of `resources.json`, `types.json` and `policy.json`.
@@ -158,6 +160,7 @@ fn run(arguments: Arguments) -> Result<ExitCode> {
             planes.down()?;
             say(&format!("the kinds are in {}", folder.display()));
         }
+        Action::Path => println!("{}", cache.search_path().to_string_lossy()),
         Action::Supervise => supervisor::run()?,
         Action::Child { parent, program, args } => return Err(process::become_child(parent, &program, &args)),
     }

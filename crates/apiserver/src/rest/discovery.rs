@@ -71,8 +71,8 @@ pub fn resources(registry: &Registry, group: &str, version: &str) -> Option<Valu
 }
 
 /// Whether a client asks for everything in one answer, and in which media type it then comes.
-pub fn aggregated_type(accept: Option<&str>) -> Option<&'static str> {
-    let clauses = accept?.split(',').map(|clause| clause.replace(' ', ""));
+pub fn aggregated_type(accept: &str) -> Option<&'static str> {
+    let clauses = accept.split(',').map(|clause| clause.replace(' ', ""));
     for clause in clauses.filter(|clause| clause.contains("as=APIGroupDiscoveryList")) {
         let is_json = clause.starts_with("application/json");
         if is_json

@@ -1,11 +1,12 @@
 //! Answers: code, headers and a body that is either there or still to come.
 
 use std::convert::Infallible;
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
-use http::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderValue, RETRY_AFTER, WARNING};
+use http::header::{CACHE_CONTROL, CONTENT_TYPE, ETAG, HeaderValue, RETRY_AFTER, VARY, WARNING};
 use http_body::Frame;
 use serde_json::Value;
 use tokio::sync::mpsc;
@@ -66,10 +67,40 @@ pub enum ReplyBody {
     Value(Value),
     /// An object that is JSON already.
     Json(Bytes),
-    /// An object in a media type of its own.
-    Typed(Value, &'static str),
+    /// Something that is no object, and has a media type of its own.
+    Page(Page),
     Text(String),
     Stream(mpsc::Receiver<Bytes>),
+}
+
+/// A page as it is sent; without a media type nothing is said of it.
+#[derive(Debug)]
+pub struct Page {
+    pub bytes: Bytes,
+    pub content_type: &'static str,
+    /// Changes when the page does, so that clients need not read it again.
+    pub etag: Option<String>,
+}
+
+impl Page {
+    /// A page that clients keep.
+    pub fn kept(value: &Value, content_type: &'static str) -> Self {
+        let text = value.to_string();
+        let mut hasher = DefaultHasher::new();
+        text.hash(&mut hasher);
+        Self { bytes: text.into(), content_type, etag: Some(format!("\"{:016X}\"", hasher.finish())) }
+    }
+
+    /// The page as an answer to a client that may have it already.
+    pub fn answer(mut self, known: Option<&str>) -> Reply {
+        let is_known =
+            self.etag.as_deref().zip(known).is_some_and(|(tag, known)| known.split(',').any(|one| one.trim() == tag));
+        if is_known {
+            self.bytes = Bytes::new();
+            self.content_type = "";
+        }
+        Reply { code: if is_known { 304 } else { 200 }, body: ReplyBody::Page(self) }
+    }
 }
 
 impl Reply {
@@ -97,11 +128,15 @@ impl Reply {
 
     /// Adds headers and turns the body into bytes.
     pub fn encode(self, accepted: Accepted, warnings: &[String]) -> Response {
+        let mut tag = None;
         let (content_type, body) = match self.body {
             ReplyBody::Value(value) => encoded(value, accepted),
             ReplyBody::Json(bytes) if accepted == Accepted::JSON => (JSON, bytes.into()),
             ReplyBody::Json(bytes) => encoded(serde_json::from_slice(&bytes).unwrap_or(Value::Null), accepted),
-            ReplyBody::Typed(value, content_type) => (content_type, Bytes::from(value.to_string()).into()),
+            ReplyBody::Page(page) => {
+                tag = page.etag;
+                (page.content_type, page.bytes.into())
+            }
             ReplyBody::Text(text) => ("text/plain; charset=utf-8", Bytes::from(text).into()),
             ReplyBody::Stream(lines) => {
                 let is_protobuf = accepted.encoding == Encoding::Protobuf;
@@ -112,7 +147,13 @@ impl Reply {
         *response.status_mut() =
             http::StatusCode::from_u16(self.code).unwrap_or(http::StatusCode::INTERNAL_SERVER_ERROR);
         let headers = response.headers_mut();
-        headers.insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
+        if !content_type.is_empty() {
+            headers.insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
+        }
+        if let Some(tag) = tag.and_then(|tag| HeaderValue::from_str(&tag).ok()) {
+            headers.insert(ETAG, tag);
+            headers.insert(VARY, HeaderValue::from_static("Accept"));
+        }
         headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache, private"));
         for warning in warnings {
             let text = format!("299 - \"{}\"", warning.replace('\\', "\\\\").replace('"', "\\\""));

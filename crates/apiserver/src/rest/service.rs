@@ -3,17 +3,18 @@
 use std::convert::Infallible;
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, RwLock};
+use std::sync::{Arc, Mutex, RwLock, Weak};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytes::Bytes;
 use http::Method;
-use http::header::{ACCEPT, CONTENT_TYPE, USER_AGENT};
+use http::header::{ACCEPT, CONTENT_TYPE, IF_NONE_MATCH, USER_AGENT};
 use http_body_util::{BodyExt as _, LengthLimitError, Limited};
 
 use super::accept::{Accepted, Encoding, Offer, Shape, negotiate, wants_pretty};
 use super::body::BYTES_MAX;
+use super::pages::Asked;
 use super::path::{ResourcePath, Target, parse};
 use super::query::Query;
 use super::reply::{Reply, ReplyBody, Response, refused};
@@ -27,7 +28,7 @@ use crate::dial::Dialer;
 use crate::kinds::{BuiltIn, Registry, Resource};
 use crate::random::Random;
 use crate::status::{About, Result, Status};
-use crate::store::{Key, Store};
+use crate::store::{HISTORY_MAX, Key, Store};
 
 /// How long a client may take to send a body.
 const BODY_TIMEOUT: Duration = Duration::from_secs(60);
@@ -42,6 +43,10 @@ pub struct Settings {
     pub admin_token: Option<String>,
     /// More users, who have what bindings give them.
     pub users: Vec<StaticUser>,
+    /// How many changes of each kind are remembered for watches and lists that go on; older ones are answered with 410.
+    pub history_max: usize,
+    /// How often what is older than that is forgotten as well, as etcd is told to by a real server.
+    pub compacts_every: Option<Duration>,
     /// Whether what nobody owns and what lives in ending namespaces is removed, as controllers of a cluster do.
     pub collects: bool,
 }
@@ -49,7 +54,8 @@ pub struct Settings {
 impl Settings {
     /// A server where nothing happens that no client asked for.
     pub fn new(clock: Clock, seed: [u8; 32]) -> Self {
-        Self { clock, seed, admin_token: None, users: Vec::new(), collects: false }
+        let (history_max, compacts_every) = (HISTORY_MAX, None);
+        Self { clock, seed, admin_token: None, users: Vec::new(), history_max, compacts_every, collects: false }
     }
 }
 
@@ -122,13 +128,24 @@ fn verb(method: &Method, path: &ResourcePath, query: &Query) -> Option<&'static 
     }
 }
 
+/// Forgets at each turn what happened before the last one, as long as there is a server.
+async fn compact(server: Weak<Server>, every: Duration) {
+    let mut seen = 0;
+    loop {
+        tokio::time::sleep(every).await;
+        let Some(server) = server.upgrade() else { return };
+        server.store.compact(seen);
+        seen = server.store.revision();
+    }
+}
+
 impl ApiServer {
     /// A server with nothing in it but what every cluster has. Must be called inside a tokio runtime.
     pub fn start(settings: Settings) -> Self {
         let random = Random::from_seed(settings.seed);
         let token = settings.admin_token.unwrap_or_else(|| random.token());
         let registry = Registry::new(Arc::new(BuiltIn::load()), Vec::new());
-        let store = Store::default();
+        let store = Store::with_history(settings.history_max);
         let server = Server {
             rbac: Rbac::new(&store),
             store,
@@ -142,6 +159,9 @@ impl ApiServer {
         let server = Arc::new(server);
         if settings.collects {
             crate::collect::start(&server);
+        }
+        if let Some(every) = settings.compacts_every {
+            tokio::spawn(compact(Arc::downgrade(&server), every));
         }
         server.bootstrap();
         Self(server)
@@ -192,8 +212,13 @@ impl ApiServer {
             other => (ResourcePath::default(), Some(other)),
         };
         if let Some(target) = other {
-            let accept = header(ACCEPT);
-            return match self.0.page_of(&parts.method, &target, accept) {
+            let asked = Asked {
+                method: &parts.method,
+                accept: header(ACCEPT).unwrap_or_default(),
+                known: header(IF_NONE_MATCH),
+                query: &query,
+            };
+            return match self.0.page_of(&target, &asked) {
                 Ok(reply) => reply.encode(plain, &[]),
                 Err(status) => refused(&status, plain, &[]),
             };

@@ -204,6 +204,14 @@ impl Watch {
         if self.resource.custom.is_none() {
             // A bookmark is an empty object of the kind; nothing in it can be of the wrong type.
             let _ = go::canonical(&self.resource.schema, &mut value);
+            match self.resource.storage.as_str() {
+                // Inside a real server these count replicas without a pointer, so none is zero.
+                "deployments.apps" | "replicasets.apps" | "statefulsets.apps" => value["spec"]["replicas"] = 0.into(),
+                "daemonsets.apps" => {
+                    value["metadata"]["annotations"]["deprecated.daemonset.template.generation"] = "0".into();
+                }
+                _ => {}
+            }
         }
         let object = match self.shape {
             Shape::Whole => super::list::typed(&self.resource, &value),
