@@ -72,6 +72,25 @@ pub fn drop_duplicate_owners(metadata: &mut Map<String, Value>) -> bool {
     owners.len() < before
 }
 
+/// What is told when owners are named more than once.
+pub fn owner_warning(object: &Value) -> Option<String> {
+    let owners = object["metadata"]["ownerReferences"].as_array()?;
+    let is_repeated = |index: usize| owners[..index].contains(&owners[index]);
+    let mut uids: Vec<&str> = Vec::new();
+    for uid in (0..owners.len()).filter(|index| is_repeated(*index)).filter_map(|index| owners[index]["uid"].as_str()) {
+        if !uids.contains(&uid) {
+            uids.push(uid);
+        }
+    }
+    (!uids.is_empty()).then(|| {
+        format!(
+            ".metadata.ownerReferences contains duplicate entries; API server dedups owner references in 1.20+, and may \
+             reject such requests as early as 1.24; please fix your requests; duplicate UID(s) observed: {}",
+            uids.join(", ")
+        )
+    })
+}
+
 /// Puts the namespace of the URL into an object, or refuses one that names another.
 pub fn settle_namespace(object: &mut Value, namespace: &str) -> Result<()> {
     let Some(metadata) = object_at(object, &["metadata"]) else {
@@ -239,6 +258,15 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    #[test]
+    fn owners_that_are_named_twice_are_told() {
+        let owner = json!({"apiVersion": "v1", "kind": "Pod", "name": "a", "uid": "u"});
+        let object = |owners: Value| json!({"metadata": {"ownerReferences": owners}});
+        assert_eq!(owner_warning(&object(json!([owner]))), None);
+        let told = owner_warning(&object(json!([owner, owner]))).unwrap();
+        assert!(told.ends_with("duplicate UID(s) observed: u"), "{told}");
+    }
 
     #[test]
     fn only_one_owner_controls() {

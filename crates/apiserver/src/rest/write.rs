@@ -117,6 +117,7 @@ impl Server {
     pub async fn create_object(&self, write: &Write<'_>, mut value: Value, has_managed: bool) -> Result<Arc<Object>> {
         let resource = write.resource;
         meta::settle_namespace(&mut value, &write.call.path.namespace)?;
+        meta::owner_warning(&value).into_iter().for_each(|text| write.call.warn(text));
         let version = value["metadata"]["resourceVersion"].as_str().unwrap_or_default();
         // What is no version at all does no harm.
         if version.parse::<u64>().is_ok_and(|version| version > 0) {
@@ -351,6 +352,7 @@ impl Server {
         let Next { mut value, mut has_managed } = next;
         let old = &read.value;
         meta::settle_namespace(&mut value, &call.path.namespace)?;
+        meta::owner_warning(&value).into_iter().for_each(|text| call.warn(text));
         let attributes = Attributes::of_write(call, resource, Operation::Update, write.is_dry_run);
         // Of a scale, and of what the server itself writes, only the caller knows what others may change.
         if matches!(write.part, Part::Main | Part::Status | Part::Named(_)) && self.may_mutate(&attributes) {
