@@ -19,10 +19,12 @@ use crate::store::Store;
 pub mod cel;
 mod matching;
 pub mod plugins;
+mod policies;
 mod review;
 mod webhooks;
 
 use plugins::PLUGINS;
+use policies::{Binding, Policy};
 use webhooks::{Rounds, Webhook};
 
 /// What is done to an object, as webhooks and policies name it.
@@ -114,6 +116,8 @@ fn options_of(call: &Call, kind: &str) -> Value {
 pub struct Admission {
     mutating: Cached<Vec<Webhook>>,
     validating: Cached<Vec<Webhook>>,
+    policies: Cached<Vec<Policy>>,
+    bindings: Cached<Vec<Binding>>,
 }
 
 impl Admission {
@@ -123,6 +127,14 @@ impl Admission {
 
     fn validating(&self, store: &Store) -> Arc<Vec<Webhook>> {
         self.validating.get(store, webhooks::VALIDATING, Webhook::of_configurations)
+    }
+
+    fn policies(&self, store: &Store) -> Arc<Vec<Policy>> {
+        self.policies.get(store, policies::POLICIES, Policy::of_objects)
+    }
+
+    fn bindings(&self, store: &Store) -> Arc<Vec<Binding>> {
+        self.bindings.get(store, policies::BINDINGS, Binding::of_objects)
     }
 }
 
@@ -210,6 +222,7 @@ impl Server {
                 validate(self, attributes, object, old)?;
             }
         }
+        self.check_policies(attributes, object, old).await?;
         self.call_validating(attributes, object, old).await?;
         for plugin in PLUGINS.iter().filter(|plugin| (plugin.applies)(attributes)) {
             if let Some(account) = plugin.account {

@@ -54,6 +54,8 @@ pub struct Custom {
     pub stored_as: Option<Arc<Schema>>,
     columns: Vec<(JsonPath, String)>,
     rules: cel::Rules,
+    /// Who converts between versions; without one they only differ in name.
+    pub conversion: Option<conversion::Webhook>,
     /// Whether every stored object was written under this very schema, so that reading changes nothing.
     is_uniform: bool,
     /// Whether the definition is being deleted.
@@ -111,6 +113,25 @@ impl Server {
         if resource.custom.as_ref().is_none_or(|custom| custom.is_uniform) {
             return Ok(Arc::clone(object));
         }
+        let converted = self.from_storage(resource, std::slice::from_ref(object), false).await?;
+        Ok(self.completed(resource, converted.first().unwrap_or(object)))
+    }
+
+    /// Stored objects as this version shows them; what must be converted is converted at once.
+    pub async fn shown_all(&self, resource: &Resource, objects: &[Arc<Object>]) -> Result<Vec<Arc<Object>>> {
+        if resource.custom.as_ref().is_none_or(|custom| custom.conversion.is_none()) {
+            let mut shown = Vec::with_capacity(objects.len());
+            for object in objects {
+                shown.push(self.shown(resource, object).await?);
+            }
+            return Ok(shown);
+        }
+        let converted = self.from_storage(resource, objects, true).await?;
+        Ok(converted.iter().map(|object| self.completed(resource, object)).collect())
+    }
+
+    /// An object with the fields and defaults of its version's schema.
+    fn completed(&self, resource: &Resource, object: &Arc<Object>) -> Arc<Object> {
         let mut value = object.value.clone();
         // What is stored is completed by the schema it is stored under; another version only shows less of it.
         let custom = resource.custom.as_ref();
@@ -119,9 +140,9 @@ impl Server {
         crate::schema::defaults::apply(stored, &mut value);
         prune::prune(&resource.schema, &mut value);
         if value == object.value {
-            return Ok(Arc::clone(object));
+            return Arc::clone(object);
         }
-        Ok(Arc::new(Object::shown_as(value, object.revision)))
+        Arc::new(Object::shown_as(value, object.revision))
     }
 
     /// What the schema and the rules of a custom resource have to say, or others of its definition.
@@ -154,7 +175,8 @@ fn resources(crd: &Value, metadata: &Arc<Schema>) -> Vec<Resource> {
     }
     let mut versions: Vec<&Value> = spec["versions"].as_array().into_iter().flatten().collect();
     versions.sort_by_key(|version| std::cmp::Reverse(version_rank(version["name"].as_str().unwrap_or_default())));
-    let is_uniform = versions.len() == 1 && crd["metadata"]["generation"] == 1;
+    let is_converted = spec["conversion"]["strategy"] == "Webhook";
+    let is_uniform = versions.len() == 1 && crd["metadata"]["generation"] == 1 && !is_converted;
     let served = versions.into_iter().filter(|version| version["served"] == true);
     served.map(|version| resource(crd, version, metadata, is_uniform)).collect()
 }
@@ -225,6 +247,7 @@ fn resource(crd: &Value, version: &Value, metadata: &Arc<Schema>, is_uniform: bo
             stored_as: stored_as(spec, version, metadata),
             columns: paths,
             rules: cel::Rules::compile(source),
+            conversion: conversion::Webhook::of(crd),
             is_uniform,
             has_embedded: source.to_string().contains("\"x-kubernetes-embedded-resource\":true"),
             is_terminating: crd["metadata"].get("deletionTimestamp").is_some(),
@@ -250,6 +273,10 @@ fn resource(crd: &Value, version: &Value, metadata: &Arc<Schema>, is_uniform: bo
 
 /// The schema of the version that is stored, unless it is this one.
 fn stored_as(spec: &Value, version: &Value, metadata: &Arc<Schema>) -> Option<Arc<Schema>> {
+    // What a webhook makes of an object has the form of the stored version anyway.
+    if spec["conversion"]["strategy"] == "Webhook" {
+        return None;
+    }
     let mut versions = spec["versions"].as_array().into_iter().flatten();
     let stored = versions.find(|version| version["storage"] == true)?;
     (stored["name"] != version["name"])

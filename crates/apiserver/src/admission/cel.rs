@@ -4,8 +4,10 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use kube_cel::KubeCelExt as _;
+pub use kube_cel::cel::Value as CelValue;
+use kube_cel::cel::common::ast::{Expr, LiteralValue};
 use kube_cel::cel::objects::{Key, Map};
-use kube_cel::cel::{Context, ExecutionError, Program, Value as CelValue};
+use kube_cel::cel::{Context, ExecutionError, Program};
 use serde_json::Value;
 
 /// An expression that could be read.
@@ -53,7 +55,8 @@ impl Expression {
     pub fn parse(text: &str) -> Result<Self, String> {
         match Program::compile(text) {
             Ok(program) => Ok(Self { text: text.to_owned(), program }),
-            Err(errors) => Err(errors.to_string()),
+            // Only the frame around the place differs from Go.
+            Err(errors) => Err(errors.to_string().replace("\n| ", "\n | ")),
         }
     }
 
@@ -66,6 +69,16 @@ impl Expression {
         match self.evaluate(scope)? {
             CelValue::Bool(found) => Ok(found),
             other => Err(format!("cel expression evaluates to {:?}, and must evaluate to bool", other.type_of())),
+        }
+    }
+
+    /// What Go calls the type, when the expression is nothing but a value.
+    pub fn literal_type(&self) -> Option<&'static str> {
+        match &self.program.expression().expr {
+            Expr::Literal(LiteralValue::String(_)) => Some("string"),
+            Expr::Literal(LiteralValue::Int(_)) => Some("int"),
+            Expr::Literal(LiteralValue::Boolean(_)) => Some("bool"),
+            _ => None,
         }
     }
 

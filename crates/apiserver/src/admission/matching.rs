@@ -17,19 +17,23 @@ use crate::store::Key;
 #[derive(Debug, Default)]
 pub struct Matcher {
     rules: Vec<Rule>,
+    /// Rules whose writes are left out; only policies have them.
+    excluded: Vec<Rule>,
     namespaces: Option<LabelSelector>,
     objects: Option<LabelSelector>,
     /// Whether a write through another version counts as well.
     is_equivalent: bool,
 }
 
-/// One of the `rules`.
+/// One of the `rules`, or `resourceRules`.
 #[derive(Debug)]
 struct Rule {
     operations: Vec<String>,
     groups: Vec<String>,
     versions: Vec<String>,
     resources: Vec<String>,
+    /// Any when there are none.
+    names: Vec<String>,
     scope: String,
 }
 
@@ -47,6 +51,15 @@ impl Matcher {
         Self { rules: rules(&webhook["rules"]), ..Self::of_selectors(webhook) }
     }
 
+    /// Reads `matchConstraints` of a policy, or `matchResources` of a binding.
+    pub fn of_resources(resources: &Value) -> Self {
+        Self {
+            rules: rules(&resources["resourceRules"]),
+            excluded: rules(&resources["excludeResourceRules"]),
+            ..Self::of_selectors(resources)
+        }
+    }
+
     fn of_selectors(value: &Value) -> Self {
         let selector = |name: &str| {
             let selector: LabelSelector = serde_json::from_value(value.get(name)?.clone()).ok()?;
@@ -61,12 +74,21 @@ impl Matcher {
         }
     }
 
+    /// Whether it has rules at all: a binding without them takes what its policy takes.
+    pub fn has_rules(&self) -> bool {
+        !self.rules.is_empty()
+    }
+
     /// How the rules see a write; nothing when they do not.
     pub fn seen(&self, registry: &Registry, attributes: &Attributes<'_>) -> Option<Seen> {
         if is_exempt(attributes) {
             return None;
         }
-        first(&self.rules, registry, attributes, self.is_equivalent)
+        let found = first(&self.rules, registry, attributes, self.is_equivalent)?;
+        match first(&self.excluded, registry, attributes, self.is_equivalent) {
+            Some(_) => None,
+            None => Some(found),
+        }
     }
 
     /// Whether namespace and object have the labels that are asked for.
@@ -151,6 +173,7 @@ impl Rule {
                 let (plural, sub) = named.split_once('/').unwrap_or((named, ""));
                 (plural == "*" || plural == resource.plural) && (sub == "*" || sub == attributes.subresource)
             })
+            && (self.names.is_empty() || self.names.iter().any(|name| name == attributes.name))
     }
 }
 
@@ -167,6 +190,7 @@ fn rules(value: &Value) -> Vec<Rule> {
         groups: texts(&rule["apiGroups"]),
         versions: texts(&rule["apiVersions"]),
         resources: texts(&rule["resources"]),
+        names: texts(&rule["resourceNames"]),
         scope: text_at(rule, &["scope"]).to_owned(),
     };
     value.as_array().into_iter().flatten().map(rule).collect()

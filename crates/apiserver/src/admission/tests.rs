@@ -14,6 +14,7 @@ use crate::clock::Clock;
 use crate::{ApiServer, Settings, base64};
 
 mod mutating;
+mod policies;
 mod validating;
 
 const CONFIG_MAPS: &str = "/api/v1/namespaces/default/configmaps";

@@ -11,6 +11,7 @@ use serde_json::Value;
 use crate::random::Random;
 use crate::store::Store;
 
+mod admission;
 mod autoscaler;
 mod budget;
 mod check;
@@ -177,15 +178,6 @@ static PRIORITY_CLASS: Rules = Rules {
     validate_update: |update| immutable(update, &[&["value"], &["preemptionPolicy"]]),
     ..Rules::WITH_GENERATION
 };
-static MUTATING_WEBHOOKS: Rules = Rules {
-    default: |object| {
-        defaults::fill(defaults::WEBHOOKS, object);
-        defaults::fill(defaults::MUTATING_WEBHOOKS, object);
-    },
-    ..Rules::STRICT
-};
-static WEBHOOKS: Rules = Rules { default: |object| defaults::fill(defaults::WEBHOOKS, object), ..Rules::STRICT };
-static POLICY: Rules = Rules { default: |object| defaults::fill(defaults::POLICY, object), ..Rules::STRICT };
 static API_SERVICE: Rules = Rules {
     allows_unconditional_update: false,
     default: |object| defaults::fill(defaults::API_SERVICE, object),
@@ -227,9 +219,11 @@ pub fn of(group: &str, plural: &str) -> &'static Rules {
         ("apiregistration.k8s.io", _) => &API_SERVICE,
         ("apiextensions.k8s.io", _) => &DEFINITION,
         ("policy", "poddisruptionbudgets") => &budget::RULES,
-        ("admissionregistration.k8s.io", "mutatingwebhookconfigurations") => &MUTATING_WEBHOOKS,
-        ("admissionregistration.k8s.io", "validatingwebhookconfigurations") => &WEBHOOKS,
-        ("admissionregistration.k8s.io", _) => &POLICY,
+        ("admissionregistration.k8s.io", "mutatingwebhookconfigurations") => &admission::MUTATING_WEBHOOKS,
+        ("admissionregistration.k8s.io", "validatingwebhookconfigurations") => &admission::VALIDATING_WEBHOOKS,
+        ("admissionregistration.k8s.io", "validatingadmissionpolicies") => &admission::POLICY,
+        ("admissionregistration.k8s.io", "validatingadmissionpolicybindings") => &admission::BINDING,
+        ("admissionregistration.k8s.io", _) => &admission::OTHER,
         ("rbac.authorization.k8s.io", "roles") => &rbac::ROLE,
         ("rbac.authorization.k8s.io", "clusterroles") => &rbac::CLUSTER_ROLE,
         ("rbac.authorization.k8s.io", "rolebindings") => &rbac::BINDING,

@@ -171,7 +171,10 @@ impl Server {
         }
         let outcome = self.delete_one(call, resource, &call.key(), &options, || call.not_found(resource)).await?;
         Ok(match outcome {
-            Outcome::Stays(object) => Reply::ok(typed(resource, &object.value)),
+            Outcome::Stays(object) => {
+                let object = self.shown(resource, &object).await?;
+                Reply::ok(typed(resource, &object.value))
+            }
             Outcome::Removed(object) if resource.rules.answers_deleted => Reply::ok(typed(resource, &object.value)),
             Outcome::Removed(object) => {
                 let mut details =
@@ -237,8 +240,9 @@ impl Server {
             options.check(resource, &read)?;
             let mut attributes = Attributes::of_write(call, resource, Operation::Delete, options.is_dry_run);
             options.tell(&mut attributes.options, resource, &read);
-            self.mutate(&attributes, None, Some(&read.value)).await?;
-            self.approve(&attributes, None, Some(&read.value)).await?;
+            let shown = self.shown(resource, &read).await?;
+            self.mutate(&attributes, None, Some(&shown.value)).await?;
+            self.approve(&attributes, None, Some(&shown.value)).await?;
             let marked = self.marked(resource, &read, options);
             let stays = keeps_it(resource, &marked);
             let changes = marked != read.value;

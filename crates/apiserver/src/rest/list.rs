@@ -102,10 +102,8 @@ impl Server {
         if let Some(remaining) = page.remaining {
             metadata.insert("remainingItemCount".into(), remaining.into());
         }
-        let mut objects = Vec::with_capacity(page.objects.len());
-        for (_, object) in &page.objects {
-            objects.push(self.shown(resource, object).await?);
-        }
+        let stored: Vec<Arc<Object>> = page.objects.iter().map(|(_, object)| Arc::clone(object)).collect();
+        let objects = self.shown_all(resource, &stored).await?;
         match call.accepted.shape {
             Shape::Whole => Ok(Reply { code: 200, body: ReplyBody::Json(list_bytes(resource, &metadata, &objects)) }),
             Shape::Partial => Err(mismatch(resource, "PartialObjectMetadata", "a list", "List")),

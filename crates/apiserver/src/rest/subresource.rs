@@ -38,6 +38,7 @@ impl Server {
 
     async fn scale(&self, call: &Call, resource: &Arc<Resource>, verb: &str) -> Result<Reply> {
         let read = self.store.get(&resource.storage, &call.key()).ok_or_else(|| call.not_found(resource))?;
+        let read = self.shown(resource, &read).await?;
         let paths = ScalePaths::of(resource);
         let present = paths.scale_of(&read.value);
         if verb == "get" {

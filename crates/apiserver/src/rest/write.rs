@@ -172,6 +172,7 @@ impl Server {
         }
         let key = Key::new(write.call.path.namespace.as_str(), name.as_str());
         let about = About { group: &resource.group, kind: &resource.plural, name: &name };
+        let value = self.stored_form(resource, value).await?;
         let object = self.store.create(&resource.storage, key.clone(), value).map_err(|_| {
             let status = Status::already_exists(about);
             let is_ending = self.store.get(&resource.storage, &key).is_some_and(|object| is_deleted(&object.value));
@@ -179,7 +180,7 @@ impl Server {
             if is_ending { status.with_message(message) } else { status }
         })?;
         self.after_write(resource, &key).await;
-        Ok(object)
+        self.shown(resource, &object).await
     }
 
     fn pretend_create(&self, resource: &Resource, name: &str, value: Value) -> Result<Arc<Object>> {
@@ -309,8 +310,8 @@ impl Server {
         let (call, resource) = (write.call, write.resource);
         let key = call.key();
         for _ in 0..tries {
-            let stored = self.store.get(&resource.storage, &key).ok_or_else(|| call.not_found(resource))?;
-            let read = self.shown(resource, &stored).await?;
+            let found = self.store.get(&resource.storage, &key).ok_or_else(|| call.not_found(resource))?;
+            let read = self.shown(resource, &found).await?;
             let next = make(&read)?;
             let mut value = self.next_value(write, &read, next).await?;
             managed::keep_times(&read.value, &mut value);
@@ -325,15 +326,16 @@ impl Server {
             let written = if is_over {
                 // The answer shows the object as the write left it, at the revision it had.
                 let answer = Arc::new(Object::pretended(value.clone()));
-                let last = read.value.clone();
-                self.store.delete(&resource.storage, key.clone(), &stored, last).map(|_| answer)
+                let last = found.value.clone();
+                self.store.delete(&resource.storage, key.clone(), &found, last).map(|_| answer)
             } else {
-                self.store.update(&resource.storage, key.clone(), &stored, value)
+                let stored = self.stored_form(resource, value).await?;
+                self.store.update(&resource.storage, key.clone(), &found, stored)
             };
             match written {
                 Ok(object) => {
                     self.after_write(resource, &key).await;
-                    return Ok(object);
+                    return if is_over { Ok(object) } else { self.shown(resource, &object).await };
                 }
                 Err(Refusal::Changed | Refusal::Exists) => {}
             }
