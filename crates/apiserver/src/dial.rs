@@ -149,6 +149,11 @@ impl Client {
         format!("{}{path}{query}", self.origin)
     }
 
+    /// The address of a path at the same place.
+    pub fn url_of(&self, path_and_query: &str) -> String {
+        format!("{}{path_and_query}", self.origin)
+    }
+
     /// Host and port; HTTPS has a port of its own.
     fn authority(&self) -> String {
         let host = self.origin.split_once("://").map_or(self.origin.as_str(), |(_, host)| host);
@@ -246,7 +251,7 @@ impl Dialer {
 }
 
 /// Reads an answer to its end, unless that is too far.
-async fn read(response: Response) -> Result<Answer, String> {
+pub(crate) async fn read(response: Response) -> Result<Answer, String> {
     let code = response.status().as_u16();
     let kind = response.headers().get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
     let content_type = kind.unwrap_or_default().to_owned();

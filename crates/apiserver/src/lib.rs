@@ -22,6 +22,7 @@ pub mod patch;
 pub mod table;
 
 pub mod admission;
+pub mod aggregate;
 pub mod protobuf;
 
 pub mod auth;

@@ -169,6 +169,7 @@ fn with_names(definition: &Value, taken: &NamesIn, now: Time) -> Value {
 impl Server {
     /// What follows from a write: definitions change the kinds there are, and end with their last object.
     pub async fn after_write(&self, resource: &Resource, key: &Key) {
+        self.settle_api_services(&resource.storage).await;
         if is_definition(resource) {
             self.settle_definitions(key);
         } else if resource.custom.as_ref().is_some_and(|custom| custom.is_terminating) {

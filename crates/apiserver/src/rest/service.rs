@@ -21,6 +21,7 @@ use super::reply::{Reply, ReplyBody, Response, refused};
 use super::reviews::is_review;
 use super::warnings;
 use crate::admission::Admission;
+use crate::aggregate::{Aggregated, Passed};
 use crate::auth::rbac::Rbac;
 use crate::auth::{self, Authentication, StaticUser, User};
 use crate::clock::Clock;
@@ -68,6 +69,8 @@ pub struct Server {
     pub authentication: Authentication,
     pub rbac: Rbac,
     pub admission: Admission,
+    /// What other servers answer for.
+    pub aggregated: Aggregated,
     /// Calls outward.
     pub dialer: Dialer,
     registry: RwLock<Arc<Registry>>,
@@ -153,6 +156,7 @@ impl ApiServer {
             authentication: Authentication::new(token, settings.users, &random.seed()),
             random,
             admission: Admission::default(),
+            aggregated: Aggregated::default(),
             dialer: Dialer::default(),
             registry: RwLock::new(Arc::new(registry)),
         };
@@ -207,6 +211,16 @@ impl ApiServer {
             Ok(user) => user,
             Err(status) => return refused(&status, plain, &[]),
         };
+        let passed = Passed {
+            method: &parts.method,
+            path_and_query: parts.uri.path_and_query().map_or("/", http::uri::PathAndQuery::as_str),
+            headers: &parts.headers,
+            user: &user,
+            body: body.clone(),
+        };
+        if let Some(answer) = self.0.pass_on(passed).await {
+            return answer;
+        }
         let (path, other) = match target {
             Target::Resource(path) => (path, None),
             other => (ResourcePath::default(), Some(other)),
@@ -215,11 +229,15 @@ impl ApiServer {
             let asked = Asked {
                 method: &parts.method,
                 accept: header(ACCEPT).unwrap_or_default(),
-                known: header(IF_NONE_MATCH),
+                // What others serve is not part of the tag.
+                known: header(IF_NONE_MATCH).filter(|_| self.0.aggregated.is_empty()),
                 query: &query,
             };
             return match self.0.page_of(&target, &asked) {
-                Ok(reply) => reply.encode(plain, &[]),
+                Ok(mut reply) => {
+                    self.0.add_aggregated(&target, &mut reply);
+                    reply.encode(plain, &[])
+                }
                 Err(status) => refused(&status, plain, &[]),
             };
         }

@@ -1,0 +1,338 @@
+//! Aggregation: groups that another server answers for, named by an APIService with a service.
+//!
+//! Whether it can be reached is looked at when the APIService, its Service or endpoints are written, and again when
+//! somebody asks while it could not. What the other server says of itself then is what discovery shows.
+
+use std::collections::BTreeMap;
+use std::sync::Mutex;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::header::{AUTHORIZATION, CONNECTION, CONTENT_LENGTH, HOST, HeaderName, HeaderValue, TRANSFER_ENCODING};
+use http::{HeaderMap, Method};
+use http_body_util::{BodyExt as _, Full};
+use serde_json::{Value, json};
+use tokio::sync::mpsc;
+
+use crate::auth::{MASTERS, User};
+use crate::dial::Client;
+use crate::kinds::{group_version, text_at};
+use crate::rest::accept::Accepted;
+use crate::rest::path::Target;
+use crate::rest::reply::{Body, Page, Reply, ReplyBody, Response};
+use crate::rest::service::Server;
+use crate::schema::object_at;
+use crate::store::{Key, Object};
+
+const STORAGE: &str = "apiservices.apiregistration.k8s.io";
+/// Collections whose changes may make a server reachable.
+const LOOKED_AT: [&str; 4] = [STORAGE, "services", "endpoints", "endpointslices.discovery.k8s.io"];
+const DISCOVERY_TIMEOUT: Duration = Duration::from_secs(5);
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(60);
+/// Parts of a stream that wait to be sent.
+const BACKLOG: usize = 64;
+
+/// The resources of other servers, as they list them: by group, then version.
+#[derive(Debug, Default)]
+pub struct Aggregated(Mutex<BTreeMap<(String, String), Value>>);
+
+impl Aggregated {
+    pub fn is_empty(&self) -> bool {
+        self.0.lock().expect("nobody panics with what others serve").is_empty()
+    }
+}
+
+/// One request that is handed on.
+#[derive(Debug)]
+pub struct Passed<'a> {
+    pub method: &'a Method,
+    pub path_and_query: &'a str,
+    pub headers: &'a HeaderMap,
+    pub user: &'a User,
+    pub body: Bytes,
+}
+
+/// Why a server cannot be reached, as its condition tells it.
+struct Unavailable {
+    reason: &'static str,
+    message: String,
+}
+
+fn is_available(api_service: &Value) -> bool {
+    let conditions = api_service["status"]["conditions"].as_array().into_iter().flatten();
+    conditions.into_iter().any(|one| one["type"] == "Available" && one["status"] == "True")
+}
+
+fn unavailable() -> Response {
+    Reply::text(503, "service unavailable\n").encode(Accepted::JSON, &[])
+}
+
+impl Server {
+    /// The other server that answers for a path, if there is one.
+    fn api_service_of(&self, path: &str) -> Option<std::sync::Arc<Object>> {
+        let mut parts = path.trim_matches('/').split('/');
+        let ("apis", group, version) = (parts.next()?, parts.next()?, parts.next()?) else { return None };
+        let found = self.store.get(STORAGE, &Key::new("", format!("{version}.{group}")))?;
+        found.value["spec"]["service"].is_object().then_some(found)
+    }
+
+    /// Hands a request on to the server that answers for its group; nothing when that is this one.
+    pub async fn pass_on(&self, request: Passed<'_>) -> Option<Response> {
+        let path = request.path_and_query.split('?').next().unwrap_or_default();
+        let mut found = self.api_service_of(path)?;
+        if !is_available(&found.value) {
+            self.settle_api_service(&found).await;
+            found = self.api_service_of(path)?;
+        }
+        if !is_available(&found.value) {
+            return Some(unavailable());
+        }
+        let client = Client::of_api_service(&found.value["spec"]);
+        let Ok(server) = self.dialer.find(&self.store, &client) else { return Some(unavailable()) };
+        let Some(passed) = passed(&client, request) else { return Some(unavailable()) };
+        let answered = match tokio::time::timeout(ANSWER_TIMEOUT, server.call(passed)).await {
+            Ok(Ok(answer)) => Ok(answer),
+            Ok(Err(why)) => Err(why),
+            Err(_) => Err("context deadline exceeded".to_owned()),
+        };
+        Some(match answered {
+            Ok(answer) => streamed(answer),
+            Err(why) => {
+                let text = format!("error trying to reach service: {why}\n");
+                Reply::text(503, text).encode(Accepted::JSON, &[])
+            }
+        })
+    }
+
+    /// Looks at other servers again after something was written that they depend on.
+    pub async fn settle_api_services(&self, storage: &str) {
+        if !LOOKED_AT.contains(&storage) {
+            return;
+        }
+        let listed = self.store.list(STORAGE, "", None).map(|found| found.objects).unwrap_or_default();
+        for (_, object) in &listed {
+            self.settle_api_service(object).await;
+        }
+        let is_there = |group: &str, version: &str| {
+            listed.iter().any(|(_, object)| {
+                text_at(&object.value, &["spec", "group"]) == group
+                    && text_at(&object.value, &["spec", "version"]) == version
+            })
+        };
+        let mut known = self.aggregated.0.lock().expect("nobody panics with what others serve");
+        known.retain(|(group, version), _| is_there(group, version));
+    }
+
+    /// Asks another server what it serves, and writes whether it could be reached.
+    async fn settle_api_service(&self, object: &std::sync::Arc<Object>) {
+        let spec = &object.value["spec"];
+        let mut condition = json!({"type": "Available", "lastTransitionTime": self.clock.time().to_string()});
+        let (status, reason, message) = if spec["service"].is_object() {
+            match self.discover(spec).await {
+                Ok(resources) => {
+                    let name = (text_at(spec, &["group"]).to_owned(), text_at(spec, &["version"]).to_owned());
+                    self.aggregated.0.lock().expect("nobody panics with what others serve").insert(name, resources);
+                    ("True", "Passed", "all checks passed".to_owned())
+                }
+                Err(Unavailable { reason, message }) => ("False", reason, message),
+            }
+        } else {
+            ("True", "Local", "Local APIServices are always available".to_owned())
+        };
+        let present = &object.value["status"]["conditions"][0];
+        if (&present["status"], &present["reason"], &present["message"])
+            == (&json!(status), &json!(reason), &json!(message))
+        {
+            return;
+        }
+        if present["status"] == status {
+            condition["lastTransitionTime"] = present["lastTransitionTime"].clone();
+        }
+        condition["status"] = status.into();
+        condition["reason"] = reason.into();
+        condition["message"] = message.into();
+        let mut value = object.value.clone();
+        if let Some(status) = object_at(&mut value, &["status"]) {
+            status.insert("conditions".into(), json!([condition]));
+        }
+        let key = Key::new("", text_at(&object.value, &["metadata", "name"]));
+        // Whoever was faster comes here as well.
+        let _ = self.store.update(STORAGE, key, object, value);
+    }
+
+    /// The resources that another server lists.
+    async fn discover(&self, spec: &Value) -> Result<Value, Unavailable> {
+        let service = &spec["service"];
+        let (namespace, name) = (text_at(service, &["namespace"]), text_at(service, &["name"]));
+        let found = self.store.get("services", &Key::new(namespace, name)).ok_or_else(|| Unavailable {
+            reason: "ServiceNotFound",
+            message: format!("service/{name} in {namespace:?} is not present"),
+        })?;
+        let port = service["port"].as_u64().unwrap_or(443);
+        let mut ports = found.value["spec"]["ports"].as_array().into_iter().flatten();
+        if !ports.any(|known| known["port"] == port) {
+            let message = format!("service/{name} in {namespace:?} is not listening on port {port}");
+            return Err(Unavailable { reason: "ServicePortError", message });
+        }
+        let client = Client::of_api_service(spec);
+        let path = format!("/apis/{}", group_version(text_at(spec, &["group"]), text_at(spec, &["version"])));
+        let failed = |why: String| Unavailable {
+            reason: "FailedDiscoveryCheck",
+            message: format!("failing or missing response from {}: {why}", client.url_of(&path)),
+        };
+        let nobody = User { name: "system:kube-aggregator".into(), groups: vec![MASTERS.into()], ..User::default() };
+        let headers = HeaderMap::new();
+        let request = Passed {
+            method: &Method::GET,
+            path_and_query: &path,
+            headers: &headers,
+            user: &nobody,
+            body: Bytes::new(),
+        };
+        let server = self.dialer.find(&self.store, &client).map_err(&failed)?;
+        let request = passed(&client, request).ok_or_else(|| failed("invalid URL".into()))?;
+        let answer = async {
+            let answer = crate::dial::read(server.call(request).await?).await?;
+            match answer.code {
+                200..300 => Ok(serde_json::from_slice(&answer.body).unwrap_or(Value::Null)),
+                code => Err(format!("bad status from {}: {code}", client.url_of(&path))),
+            }
+        };
+        match tokio::time::timeout(DISCOVERY_TIMEOUT, answer).await {
+            Ok(answer) => answer.map_err(failed),
+            Err(_) => Err(failed("context deadline exceeded".into())),
+        }
+    }
+
+    /// Adds the groups of other servers to a page of discovery.
+    pub fn add_aggregated(&self, target: &Target, reply: &mut Reply) {
+        let known = self.aggregated.0.lock().expect("nobody panics with what others serve");
+        let mut groups: BTreeMap<&str, Vec<(&str, &Value)>> = BTreeMap::new();
+        for ((group, version), resources) in known.iter() {
+            groups.entry(group).or_default().push((version, resources));
+        }
+        if let Target::Group(wanted) = target
+            && reply.code == 404
+            && let Some(versions) = groups.get(wanted.as_str())
+        {
+            let mut value = group_of(wanted, versions);
+            value["kind"] = "APIGroup".into();
+            value["apiVersion"] = "v1".into();
+            *reply = Reply::ok(value);
+            return;
+        }
+        if *target != Target::Groups {
+            return;
+        }
+        match &mut reply.body {
+            ReplyBody::Value(value) => {
+                if let Some(listed) = value["groups"].as_array_mut() {
+                    listed.extend(groups.iter().map(|(name, versions)| group_of(name, versions)));
+                }
+            }
+            ReplyBody::Page(page) if !groups.is_empty() => {
+                let Ok(mut value) = serde_json::from_slice::<Value>(&page.bytes) else { return };
+                if let Some(listed) = value["items"].as_array_mut() {
+                    listed.extend(groups.iter().map(|(name, versions)| discovery_of(name, versions)));
+                    *page = Page::kept(&value, page.content_type);
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+/// A group on `/apis`.
+fn group_of(name: &str, versions: &[(&str, &Value)]) -> Value {
+    let version =
+        |(version, _): &(&str, &Value)| json!({"groupVersion": group_version(name, version), "version": version});
+    let versions: Vec<Value> = versions.iter().map(version).collect();
+    json!({"name": name, "preferredVersion": versions.first(), "versions": versions})
+}
+
+/// The same where everything is told at once: lines of resources become resources with their subresources.
+fn discovery_of(group: &str, versions: &[(&str, &Value)]) -> Value {
+    let version = |(version, listed): &(&str, &Value)| {
+        let mut resources: Vec<Value> = Vec::new();
+        for line in listed["resources"].as_array().into_iter().flatten() {
+            let kind = |field: &str, default: &str| {
+                line[field].as_str().filter(|text| !text.is_empty()).unwrap_or(default).to_owned()
+            };
+            let kind =
+                json!({"group": kind("group", group), "version": kind("version", version), "kind": line["kind"]});
+            match text_at(line, &["name"]).split_once('/') {
+                None => {
+                    let scope = if line["namespaced"] == true { "Namespaced" } else { "Cluster" };
+                    let mut resource = json!({
+                        "resource": line["name"], "responseKind": kind, "scope": scope,
+                        "singularResource": line["singularName"], "verbs": line["verbs"],
+                    });
+                    for names in ["shortNames", "categories"] {
+                        if let Some(given) = line.get(names) {
+                            resource[names] = given.clone();
+                        }
+                    }
+                    resources.push(resource);
+                }
+                Some((parent, sub)) => {
+                    let parent = resources.iter_mut().find(|resource| resource["resource"] == parent);
+                    if let Some(subs) = parent.and_then(Value::as_object_mut) {
+                        let subs = subs.entry("subresources").or_insert_with(|| json!([]));
+                        if let Some(subs) = subs.as_array_mut() {
+                            subs.push(json!({"subresource": sub, "responseKind": kind, "verbs": line["verbs"]}));
+                        }
+                    }
+                }
+            }
+        }
+        json!({"version": version, "resources": resources, "freshness": "Current"})
+    };
+    let versions: Vec<Value> = versions.iter().map(version).collect();
+    json!({"metadata": {"name": group}, "versions": versions})
+}
+
+/// A request as the other server gets it: the user in headers, and nothing that only concerns this server.
+fn passed(client: &Client, request: Passed<'_>) -> Option<http::Request<Full<Bytes>>> {
+    let mut passed = http::Request::builder().method(request.method).uri(client.url_of(request.path_and_query));
+    let headers = passed.headers_mut()?;
+    for (name, value) in request.headers {
+        let is_own = [&AUTHORIZATION, &HOST, &CONNECTION, &CONTENT_LENGTH, &TRANSFER_ENCODING].contains(&name)
+            || ["x-remote-", "impersonate-"].iter().any(|prefix| name.as_str().starts_with(prefix));
+        if !is_own {
+            headers.append(name, value.clone());
+        }
+    }
+    let mut tell = |name: &str, text: &str| {
+        if let (Ok(name), Ok(value)) = (HeaderName::try_from(name), HeaderValue::from_str(text)) {
+            headers.append(name, value);
+        }
+    };
+    tell("x-remote-user", &request.user.name);
+    request.user.groups.iter().for_each(|group| tell("x-remote-group", group));
+    for (key, values) in &request.user.extra {
+        values.iter().for_each(|value| tell(&format!("x-remote-extra-{}", key.to_lowercase()), value));
+    }
+    passed.body(Full::from(request.body)).ok()
+}
+
+/// An answer as it comes; it may never end.
+fn streamed(answer: crate::dial::Response) -> Response {
+    let (parts, mut frames) = answer.into_parts();
+    let (sender, lines) = mpsc::channel(BACKLOG);
+    tokio::spawn(async move {
+        while let Some(Ok(frame)) = frames.frame().await {
+            let Ok(data) = frame.into_data() else { continue };
+            if sender.send(data).await.is_err() {
+                return;
+            }
+        }
+    });
+    let mut response = http::Response::new(Body::Stream { lines, accepted: Accepted::JSON });
+    *response.status_mut() = parts.status;
+    for (name, value) in &parts.headers {
+        if ![CONNECTION, CONTENT_LENGTH, TRANSFER_ENCODING].contains(name) {
+            response.headers_mut().append(name, value.clone());
+        }
+    }
+    response
+}
