@@ -5,6 +5,19 @@ use serde_json::json;
 use crate::rest::service::Server;
 use crate::store::Key;
 
+/// Classes that pods of the system use, with their values and what they are for.
+const PRIORITY_CLASSES: [(&str, i64, &str); 2] = [
+    (
+        "system-cluster-critical",
+        2_000_000_000,
+        "Used for system critical pods that must run in the cluster, but can be moved to another node if necessary.",
+    ),
+    (
+        "system-node-critical",
+        2_000_001_000,
+        "Used for system critical pods that must not be moved from their current node.",
+    ),
+];
 const NAMESPACES: [&str; 4] = ["default", "kube-node-lease", "kube-public", "kube-system"];
 
 impl Server {
@@ -19,6 +32,17 @@ impl Server {
                 "spec": {"finalizers": ["kubernetes"]}, "status": {"phase": "Active"},
             });
             self.store.create("namespaces", Key::new("", name), namespace).expect("the store is empty");
+        }
+        for (name, value, description) in PRIORITY_CLASSES {
+            let class = json!({
+                "metadata": {
+                    "name": name, "uid": self.random.uid(), "creationTimestamp": self.clock.time().to_string(),
+                    "generation": 1,
+                },
+                "value": value, "description": description, "preemptionPolicy": "PreemptLowerPriority",
+            });
+            let place = "priorityclasses.scheduling.k8s.io";
+            self.store.create(place, Key::new("", name), class).expect("the store is empty");
         }
         self.bootstrap_policy();
         for resource in self.registry().all() {

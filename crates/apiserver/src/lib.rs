@@ -31,5 +31,6 @@ mod collect;
 pub mod faults;
 pub mod rest;
 pub mod socket;
+mod tally;
 
 pub use rest::service::{ApiServer, Settings};

@@ -46,6 +46,9 @@ struct Arguments {
     /// Forget every so many seconds what happened before the last time: lists and watches that go on then get 410.
     #[arg(long, value_name = "SECONDS")]
     compact_every: Option<u64>,
+    /// Give pods a ServiceAccount, which must exist, and its token as a volume.
+    #[arg(long)]
+    assign_accounts: bool,
     /// End when standard input ends, as for a program that starts this one.
     #[arg(long, hide = true)]
     until_input_ends: bool,
@@ -65,6 +68,7 @@ async fn main() -> Result<()> {
     let settings = Settings {
         collects: arguments.collect,
         compacts_every: arguments.compact_every.map(Duration::from_secs),
+        assigns_accounts: arguments.assign_accounts,
         ..Settings::new(Clock::starting_at(Timestamp::now()), seed)
     };
     let server = ApiServer::start(settings);

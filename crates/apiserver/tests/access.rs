@@ -248,3 +248,12 @@ async fn reviews_answer_what_requests_would() {
     let (code, _) = ask(&server, "eve-token", &format!("{access}/subjectaccessreviews"), json!({})).await;
     assert_eq!(code, 403, "asking about others is a right");
 }
+
+#[tokio::test(start_paused = true)]
+async fn tokens_can_be_checked_by_others() {
+    let server = server();
+    let (_, found) = admin(&server, "GET /.well-known/openid-configuration", Value::Null).await;
+    assert_eq!(found["issuer"], "https://kubernetes.default.svc.cluster.local");
+    let (_, keys) = admin(&server, "GET /openid/v1/jwks", Value::Null).await;
+    assert_eq!((keys["keys"].as_array().unwrap().len(), &keys["keys"][0]["crv"]), (1, &json!("Ed25519")));
+}

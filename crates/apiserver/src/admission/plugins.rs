@@ -2,11 +2,18 @@
 
 use serde_json::Value;
 
-use super::Attributes;
+use super::{Attributes, Operation};
 use crate::rest::service::Server;
-use crate::status::Result;
+use crate::status::{About, Result, Status};
 
+mod default_tolerations;
 mod escalation;
+mod limit_ranger;
+mod pod_resources;
+mod priority;
+mod quota;
+mod runtime_class;
+mod service_account;
 
 /// May change the object that is about to be written; a deletion has none.
 pub type Mutate = fn(&Server, &Attributes<'_>, Option<&mut Value>, Option<&Value>) -> Result<()>;
@@ -26,5 +33,53 @@ pub struct Plugin {
     pub account: Option<Validate>,
 }
 
+impl Plugin {
+    const NONE: Self = Self { applies: |_| false, mutate: None, validate: None, account: None };
+}
+
 /// All of them, in the order in which a real server asks.
-pub static PLUGINS: &[Plugin] = &[escalation::PLUGIN];
+pub static PLUGINS: &[Plugin] = &[
+    limit_ranger::PLUGIN,
+    service_account::PLUGIN,
+    priority::PODS,
+    priority::CLASSES,
+    default_tolerations::PLUGIN,
+    runtime_class::PLUGIN,
+    escalation::PLUGIN,
+    quota::PLUGIN,
+];
+
+/// Whether pods themselves are written, and not a part of one.
+fn writes_pod(attributes: &Attributes<'_>) -> bool {
+    creates_pod(attributes) || attributes.operation == Operation::Update && is_whole(attributes, "pods")
+}
+
+fn creates_pod(attributes: &Attributes<'_>) -> bool {
+    attributes.operation == Operation::Create && is_whole(attributes, "pods")
+}
+
+/// Whether it is about objects of a core resource, and not about a part of one.
+fn is_whole(attributes: &Attributes<'_>, plural: &str) -> bool {
+    attributes.subresource.is_empty() && attributes.resource.storage == plural
+}
+
+/// `pods "p" is forbidden: WHY`.
+fn forbidden(attributes: &Attributes<'_>, why: &str) -> Status {
+    let Attributes { resource, name, .. } = attributes;
+    Status::forbidden(About { group: &resource.group, kind: &resource.plural, name }, why)
+}
+
+/// Several mistakes as one text; equal ones once.
+fn aggregated(mistakes: &[String]) -> Option<String> {
+    let mut once: Vec<&str> = Vec::new();
+    for mistake in mistakes {
+        if !once.contains(&mistake.as_str()) {
+            once.push(mistake);
+        }
+    }
+    match once.as_slice() {
+        [] => None,
+        [one] => Some((*one).to_owned()),
+        several => Some(format!("[{}]", several.join(", "))),
+    }
+}

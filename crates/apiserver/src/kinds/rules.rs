@@ -25,6 +25,7 @@ mod event;
 mod internal;
 mod job;
 mod lease;
+mod limit_range;
 mod namespace;
 mod networking;
 mod node;
@@ -32,11 +33,17 @@ mod pod;
 mod pod_spec;
 mod pod_template;
 mod pod_warnings;
+mod priority_class;
 mod rbac;
+mod resource_names;
+mod resource_quota;
+mod runtime_class;
 mod secret;
 mod service;
 mod unified_diff;
 mod workloads;
+
+pub use pod::qos_class;
 
 /// A moment in the life of an object: what is about to be written, and what stands there.
 #[derive(Debug, Clone, Copy)]
@@ -171,13 +178,6 @@ pub static CUSTOM: Rules = Rules { unknown_selector: UnknownSelector::Label, sta
 
 static PLAIN: Rules = Rules::PLAIN;
 static ANSWERS_DELETED: Rules = Rules { answers_deleted: true, ..Rules::PLAIN };
-static LIMIT_RANGE: Rules = Rules { creates_on_update: true, default: defaults::limit_range, ..Rules::PLAIN };
-static PRIORITY_CLASS: Rules = Rules {
-    keeps_generation: true,
-    default: |object| defaults::fill(defaults::PRIORITY_CLASS, object),
-    validate_update: |update| immutable(update, &[&["value"], &["preemptionPolicy"]]),
-    ..Rules::WITH_GENERATION
-};
 static API_SERVICE: Rules = Rules {
     allows_unconditional_update: false,
     default: |object| defaults::fill(defaults::API_SERVICE, object),
@@ -185,8 +185,6 @@ static API_SERVICE: Rules = Rules {
 };
 static DEFINITION: Rules = Rules { default: |object| defaults::fill(defaults::DEFINITION, object), ..Rules::STRICT };
 static WITH_GENERATION: Rules = Rules::WITH_GENERATION;
-
-static STRICT_PLAIN: Rules = Rules { allows_unconditional_update: false, ..Rules::PLAIN };
 
 /// The rules of a built-in resource.
 pub fn of(group: &str, plural: &str) -> &'static Rules {
@@ -199,7 +197,8 @@ pub fn of(group: &str, plural: &str) -> &'static Rules {
         ("", "services") => &service::RULES,
         ("", "events") => &event::CORE,
         ("events.k8s.io", "events") => &event::GROUP,
-        ("", "serviceaccounts" | "resourcequotas") => &ANSWERS_DELETED,
+        ("", "serviceaccounts") => &ANSWERS_DELETED,
+        ("", "resourcequotas") => &resource_quota::RULES,
         ("resource.k8s.io", "resourceclaims") => &devices::CLAIM,
         ("resource.k8s.io", "resourceclaimtemplates") => &devices::CLAIM_TEMPLATE,
         ("resource.k8s.io", "deviceclasses") => &devices::CLASS,
@@ -207,7 +206,7 @@ pub fn of(group: &str, plural: &str) -> &'static Rules {
         ("", "podtemplates") => &workloads::POD_TEMPLATE,
         ("", "persistentvolumeclaims") => &claim::RULES,
         ("", "endpoints") => &endpoints::ENDPOINTS,
-        ("", "limitranges") => &LIMIT_RANGE,
+        ("", "limitranges") => &limit_range::RULES,
         ("batch", "jobs") => &job::RULES,
         ("apps", "deployments") => &workloads::DEPLOYMENT,
         ("apps", "replicasets") => &workloads::REPLICA_SET,
@@ -215,7 +214,7 @@ pub fn of(group: &str, plural: &str) -> &'static Rules {
         ("apps", "daemonsets") => &workloads::DAEMON_SET,
         ("apps", "controllerrevisions") => &workloads::CONTROLLER_REVISION,
         ("coordination.k8s.io", "leases") => &lease::RULES,
-        ("node.k8s.io", "runtimeclasses") => &STRICT_PLAIN,
+        ("node.k8s.io", "runtimeclasses") => &runtime_class::RULES,
         ("apiregistration.k8s.io", _) => &API_SERVICE,
         ("apiextensions.k8s.io", _) => &DEFINITION,
         ("policy", "poddisruptionbudgets") => &budget::RULES,
@@ -228,7 +227,7 @@ pub fn of(group: &str, plural: &str) -> &'static Rules {
         ("rbac.authorization.k8s.io", "clusterroles") => &rbac::CLUSTER_ROLE,
         ("rbac.authorization.k8s.io", "rolebindings") => &rbac::BINDING,
         ("rbac.authorization.k8s.io", "clusterrolebindings") => &rbac::CLUSTER_BINDING,
-        ("scheduling.k8s.io", "priorityclasses") => &PRIORITY_CLASS,
+        ("scheduling.k8s.io", "priorityclasses") => &priority_class::RULES,
         ("batch", "cronjobs") => &cron_job::RULES,
         ("networking.k8s.io", "networkpolicies") => &networking::NETWORK_POLICY,
         ("networking.k8s.io", "ingresses") => &networking::INGRESS,

@@ -216,15 +216,16 @@ impl Server {
         })))
     }
 
-    /// Namespaces that a cluster cannot be without.
+    /// What a cluster cannot be without.
     fn protect(&self, resource: &Resource, name: &str) -> Result<()> {
-        let is_protected =
-            resource.storage == "namespaces" && ["default", "kube-system", "kube-public"].contains(&name);
-        if !is_protected {
-            return Ok(());
-        }
-        let about = About { group: "", kind: "namespaces", name };
-        Err(Status::forbidden(about, "this namespace may not be deleted"))
+        let why = match (resource.storage.as_str(), name) {
+            ("namespaces", "default" | "kube-system" | "kube-public") => "this namespace may not be deleted",
+            ("priorityclasses.scheduling.k8s.io", "system-cluster-critical" | "system-node-critical") => {
+                "this is a system priority class and cannot be deleted"
+            }
+            _ => return Ok(()),
+        };
+        Err(Status::forbidden(About { group: &resource.group, kind: &resource.plural, name }, why))
     }
 
     pub async fn delete_one(

@@ -11,6 +11,7 @@ use super::path::Target;
 use super::query::Query;
 use super::reply::{Page, Reply, ReplyBody};
 use super::service::Server;
+use crate::auth::tokens::ISSUER;
 use crate::status::{Result, Status};
 
 /// The Kubernetes whose answers this server gives.
@@ -84,6 +85,13 @@ impl Server {
                     Reply { code: 404, body: ReplyBody::Page(nothing) }
                 }
             },
+            [".well-known", "openid-configuration"] => Reply::ok(json!({
+                "issuer": ISSUER, "jwks_uri": format!("{ISSUER}/openid/v1/jwks"), "response_types_supported": ["id_token"],
+                "subject_types_supported": ["public"], "id_token_signing_alg_values_supported": ["EdDSA"],
+            })),
+            ["openid", "v1", "jwks"] => {
+                Page::kept(&self.authentication.public_keys(), "application/jwk-set+json").answer(asked.known)
+            }
             ["version"] => Reply::ok(json!({
                 "major": "1", "minor": "36", "gitVersion": VERSION, "gitCommit": "", "gitTreeState": "clean",
                 "buildDate": "1970-01-01T00:00:00Z", "goVersion": "", "compiler": "", "platform": "linux/amd64",

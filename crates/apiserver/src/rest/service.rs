@@ -48,6 +48,8 @@ pub struct Settings {
     pub history_max: usize,
     /// How often what is older than that is forgotten as well, as etcd is told to by a real server.
     pub compacts_every: Option<Duration>,
+    /// Whether pods get an account, and its token as a volume. The accounts must be there.
+    pub assigns_accounts: bool,
     /// Whether what nobody owns and what lives in ending namespaces is removed, as controllers of a cluster do.
     pub collects: bool,
 }
@@ -56,7 +58,16 @@ impl Settings {
     /// A server where nothing happens that no client asked for.
     pub fn new(clock: Clock, seed: [u8; 32]) -> Self {
         let (history_max, compacts_every) = (HISTORY_MAX, None);
-        Self { clock, seed, admin_token: None, users: Vec::new(), history_max, compacts_every, collects: false }
+        Self {
+            clock,
+            seed,
+            admin_token: None,
+            users: Vec::new(),
+            history_max,
+            compacts_every,
+            assigns_accounts: false,
+            collects: false,
+        }
     }
 }
 
@@ -71,6 +82,8 @@ pub struct Server {
     pub admission: Admission,
     /// What other servers answer for.
     pub aggregated: Aggregated,
+    /// Whether the admission plugin ServiceAccount is on.
+    pub assigns_accounts: bool,
     /// Calls outward.
     pub dialer: Dialer,
     registry: RwLock<Arc<Registry>>,
@@ -151,6 +164,7 @@ impl ApiServer {
         let store = Store::with_history(settings.history_max);
         let server = Server {
             rbac: Rbac::new(&store),
+            assigns_accounts: settings.assigns_accounts,
             store,
             clock: settings.clock,
             authentication: Authentication::new(token, settings.users, &random.seed()),
@@ -163,6 +177,7 @@ impl ApiServer {
         let server = Arc::new(server);
         if settings.collects {
             crate::collect::start(&server);
+            crate::tally::start(&server);
         }
         if let Some(every) = settings.compacts_every {
             tokio::spawn(compact(Arc::downgrade(&server), every));

@@ -13,6 +13,7 @@ mod resize;
 mod status;
 mod update;
 
+pub use qos::class as qos_class;
 pub use update::put;
 
 pub static RULES: Rules = Rules {
@@ -55,9 +56,6 @@ pub static RULES: Rules = Rules {
     ],
     ..Rules::PLAIN
 };
-
-/// How long a pod stays on a node that is not well, unless it says otherwise.
-const TOLERATED: [&str; 2] = ["node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"];
 
 fn default(object: &mut Value) {
     set_default(object, "spec", json!({}));
@@ -122,28 +120,6 @@ fn prepare_create(object: &mut Value, moment: Moment<'_>) {
     }
     object["status"] = status;
     merge_label_keys(object);
-    let spec = &mut object["spec"];
-    set_default(spec, "priority", 0);
-    set_default(spec, "preemptionPolicy", "PreemptLowerPriority");
-    tolerate(spec);
-}
-
-/// Pods stay five minutes on a node that is not ready.
-fn tolerate(spec: &mut Value) {
-    set_default(spec, "tolerations", json!([]));
-    let Some(tolerations) = spec["tolerations"].as_array_mut() else { return };
-    for key in TOLERATED {
-        let covers = |toleration: &Value| {
-            let names = toleration["key"].as_str().unwrap_or_default();
-            let effect = toleration["effect"].as_str().unwrap_or_default();
-            (names == key || names.is_empty()) && (effect == "NoExecute" || effect.is_empty())
-        };
-        if !tolerations.iter().any(covers) {
-            let seconds = 300;
-            tolerations
-                .push(json!({"key": key, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": seconds}));
-        }
-    }
 }
 
 /// Keys whose values a term takes from the pod become expressions of its selector.
