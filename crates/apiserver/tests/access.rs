@@ -220,7 +220,9 @@ async fn nobody_gives_what_they_do_not_have() {
     let bindings = format!("POST {DEFAULT}/rolebindings");
     assert_eq!(acting(&server, "bob", &bindings, bind("b", "more")).await.0, 403);
     assert_eq!(acting(&server, "bob", &bindings, bind("b", "same")).await.0, 201);
-    assert_eq!(acting(&server, "bob", &bindings, bind("c", "none")).await.0, 404);
+    let (code, answer) = acting(&server, "bob", &bindings, bind("c", "none")).await;
+    let message = "rolebindings.rbac.authorization.k8s.io \"none\" not found";
+    assert_eq!((code, answer["message"].as_str().unwrap()), (404, message));
     assert_eq!(acting(&server, "eve", &bindings, bind("d", "more")).await.0, 201, "`*` on roles holds `bind`");
 }
 

@@ -49,7 +49,8 @@ impl Server {
             return Ok(());
         }
         let rules = self.rbac.rules_of_role(&self.store, &role, namespace);
-        let missing = || Status::not_found(About { group: GROUP, kind: roles, name: &role.name });
+        // A real server blames the resource that is written for the role that is not there.
+        let missing = || Status::not_found(About { group: GROUP, kind: &resource.plural, name: &role.name });
         self.check_rules(call, &rules.ok_or_else(missing)?).map_err(refuse)
     }
 

@@ -9,6 +9,7 @@ use super::service::{Call, Server};
 use crate::auth::Account;
 use crate::auth::tokens::{Bound, ISSUER, TokenClaims};
 use crate::kinds::{Resource, group_version, text_at};
+use crate::meta;
 use crate::status::{About, Result, Status};
 use crate::store::Key;
 
@@ -25,13 +26,12 @@ impl Server {
         let mut request = self.decode(call, &request_kind)?;
         let name = call.path.name.as_str();
         let namespace = call.path.namespace.as_str();
-        for (field, wanted, what) in [("name", name, "name"), ("namespace", namespace, "namespace")] {
-            let given = text_at(&request, &["metadata", field]);
-            if !given.is_empty() && given != wanted {
-                let why = format!("must match the service account {what} if specified");
-                let error = Error::invalid(&Path::new("metadata").child(field), given, why);
-                return Err(Status::invalid(About { group: GROUP, kind: KIND, name }, &[error]));
-            }
+        meta::settle_namespace(&mut request, namespace)?;
+        let given = text_at(&request, &["metadata", "name"]);
+        if !given.is_empty() && given != name {
+            let why = "must match the service account name if specified";
+            let error = Error::invalid(&Path::new("metadata").child("name"), given, why);
+            return Err(Status::invalid(About { group: GROUP, kind: KIND, name }, &[error]));
         }
         let account = self.store.get(&resource.storage, &call.key()).ok_or_else(|| call.not_found(resource))?;
         let uid = text_at(&account.value, &["metadata", "uid"]);

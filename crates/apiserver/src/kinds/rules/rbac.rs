@@ -75,7 +75,12 @@ fn validate_cluster_role(role: &Value) -> Errors {
         }
         for (index, selector) in selectors.as_array().into_iter().flatten().enumerate() {
             let selector = LabelSelector::deserialize(selector).unwrap_or_default();
-            errors.extend(selector.validate(&at.index(index)));
+            let mistakes = selector.validate(&at.index(index));
+            let is_unusable = !mistakes.is_empty();
+            errors.extend(mistakes);
+            if is_unusable {
+                errors.push(Error::invalid(&at.index(index), Value::Null, "invalid label selector."));
+            }
         }
     }
     errors
@@ -195,6 +200,12 @@ mod tests {
             shown(&validate_cluster_role(&json!({"aggregationRule": {}}))),
             "aggregationRule.clusterRoleSelectors: Required value: at least one clusterRoleSelector required if \
              aggregationRule is non-nil"
+        );
+        let term = json!({"key": "a", "operator": "Odd"});
+        let odd = json!({"aggregationRule": {"clusterRoleSelectors": [{"matchExpressions": [term]}]}});
+        assert!(
+            shown(&validate_cluster_role(&odd))
+                .ends_with("aggregationRule.clusterRoleSelectors[0]: Invalid value: null: invalid label selector.")
         );
     }
 

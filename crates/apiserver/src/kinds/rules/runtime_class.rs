@@ -3,6 +3,8 @@
 use kueue_core::field::{Error, Errors, Path};
 use kueue_core::label::validate_labels;
 use kueue_core::name;
+use kueue_core::resource_list::ResourceList;
+use serde::Deserialize as _;
 use serde_json::Value;
 
 use super::resource_names::validate_for_container;
@@ -26,9 +28,13 @@ fn validate(class: &Value) -> Errors {
     } else {
         errors.extend(name::dns1123_label(handler).into_iter().map(|why| Error::invalid(&at, handler, why)));
     }
-    let overhead = class["overhead"]["podFixed"].as_object();
     let at = Path::new("overhead").child("limits");
-    errors.extend(overhead.into_iter().flatten().flat_map(|(name, _)| validate_for_container(name, &at.key(name))));
+    for (name, amount) in ResourceList::deserialize(&class["overhead"]["podFixed"]).unwrap_or_default() {
+        errors.extend(validate_for_container(&name, &at.key(&name)));
+        if amount.sign() < 0 {
+            errors.push(Error::invalid(&at.key(&name), amount.to_string(), "must be greater than or equal to 0"));
+        }
+    }
     let at = Path::new("scheduling");
     errors.extend(validate_labels(&strings(&class["scheduling"]["nodeSelector"]), &at.child("nodeSelector")));
     let tolerations = class["scheduling"]["tolerations"].as_array().map(Vec::as_slice).unwrap_or_default();
@@ -53,6 +59,10 @@ mod tests {
         let said = |class: Value| validate(&class).iter().map(Error::to_string).collect::<Vec<_>>().join("; ");
         assert_eq!(said(json!({"handler": "runc"})), "");
         assert_eq!(said(json!({})), "handler: Required value");
+        assert_eq!(
+            said(json!({"handler": "a", "overhead": {"podFixed": {"cpu": "-1"}}})),
+            "overhead.limits[cpu]: Invalid value: \"-1\": must be greater than or equal to 0"
+        );
         assert!(said(json!({"handler": "A"})).starts_with("handler: Invalid value: \"A\": a lowercase RFC 1123 label"));
         let update = Update { new: &json!({"handler": "b"}), old: &json!({"handler": "a"}) };
         let errors = (RULES.validate_update)(update);
