@@ -37,8 +37,8 @@ pub struct Wanted {
     raise_floors: bool,
 }
 
-/// What the embedded server's side plays of what stories need: nothing yet beyond the server itself.
-const EMBEDDED: &str = "none";
+/// What the embedded server plays by itself of what stories need.
+const EMBEDDED: &str = "hooks,vap,compaction";
 /// Programs that stories are told with and that the test bed has in the right version.
 const PROGRAMS: [&str; 3] = ["kubectl", "helm", "yq-go"];
 /// Stories at once: they spend most of their time waiting.

@@ -78,7 +78,8 @@ fn check(update: Update<'_>, numbers: &[&str], parts: Parts, ready: &str) -> Err
     }
     let whole = status.child("replicas").number();
     for part in parts.iter().map(|part| status.child(part)).filter(|part| part.number() > whole) {
-        errors.push(part.invalid("cannot be greater than status.replicas"));
+        // A number that is not there is 0.
+        errors.push(Error::invalid(&part.path, part.number(), "cannot be greater than status.replicas"));
     }
     let available = status.child("availableReplicas");
     if !parts.is_empty() && available.number() > status.child("readyReplicas").number() {
@@ -109,6 +110,13 @@ mod tests {
     fn expect(rule: fn(Update<'_>) -> Errors, old: Value, new: Value, expected: &[&str]) {
         let (old, new) = (json!({"status": old}), json!({"status": new}));
         assert_eq!(lines(&rule(Update { new: &new, old: &old })), expected);
+    }
+
+    #[test]
+    fn a_number_that_is_not_there_is_shown_as_zero() {
+        let errors = validate_stateful_set(Update { new: &json!({"status": {"replicas": -1}}), old: &json!({}) });
+        let shown = "status.updatedReplicas: Invalid value: 0: cannot be greater than status.replicas";
+        assert!(lines(&errors).contains(&shown.to_owned()), "{:?}", lines(&errors));
     }
 
     #[test]
