@@ -12,6 +12,7 @@ use crate::crd::Custom;
 use crate::schema::Schema;
 use crate::schema::load::Types;
 
+pub mod pod_resources;
 pub mod rules;
 
 pub use rules::Rules;

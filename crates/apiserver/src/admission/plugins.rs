@@ -9,7 +9,6 @@ use crate::status::{About, Result, Status};
 mod default_tolerations;
 mod escalation;
 mod limit_ranger;
-mod pod_resources;
 mod priority;
 mod quota;
 mod runtime_class;

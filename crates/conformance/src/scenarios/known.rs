@@ -24,6 +24,22 @@ pub(super) struct Sight<'a> {
     pub(super) world: &'a World,
 }
 
+impl Sight<'_> {
+    /// Where the recording sends the pods of a workload in this step: flavor and domain of each share.
+    fn places(&self, workload: &str) -> Vec<(String, Vec<String>)> {
+        let mut places = Vec::new();
+        let assigned = self.out["workloads"][workload]["admission"]["podSetAssignments"].as_array();
+        for assigned in assigned.into_iter().flatten() {
+            let flavor = assigned["flavors"].as_object().and_then(|flavors| flavors.values().next());
+            let flavor = flavor.and_then(Value::as_str).unwrap_or_default();
+            let compact = serde_json::from_value(assigned["topologyAssignment"].clone()).ok();
+            let domains = compact.and_then(|compact| decode(&compact).ok()).unwrap_or_default();
+            places.extend(domains.into_iter().map(|domain| (flavor.to_owned(), domain.values)));
+        }
+        places
+    }
+}
+
 /// Why the step may differ from what was recorded, if it may.
 pub(super) fn difference(sight: &Sight<'_>) -> Option<&'static str> {
     let Sight { before, recorded, ours, .. } = *sight;
@@ -53,18 +69,7 @@ pub(super) fn difference(sight: &Sight<'_>) -> Option<&'static str> {
 
 /// Kueue gave the same node to two workloads in one cycle, by two flavors, and we gave it to the first only.
 fn is_node_given_twice(sight: &Sight<'_>) -> bool {
-    let placed = |workload: &String| {
-        let assigned = sight.out["workloads"][workload]["admission"]["podSetAssignments"].as_array();
-        let of_pod_set = |assigned: &Value| {
-            let flavor = assigned["flavors"].as_object().and_then(|flavors| flavors.values().next());
-            let flavor = flavor.and_then(Value::as_str).unwrap_or_default().to_owned();
-            let compact = serde_json::from_value(assigned["topologyAssignment"].clone()).ok();
-            let domains = compact.and_then(|compact| decode(&compact).ok()).unwrap_or_default();
-            domains.into_iter().map(move |domain| (flavor.clone(), domain.values)).collect::<Vec<_>>()
-        };
-        assigned.into_iter().flatten().flat_map(of_pod_set).collect::<Vec<_>>()
-    };
-    let all: Vec<_> = sight.recorded.order.iter().flat_map(placed).collect();
+    let all: Vec<_> = sight.recorded.order.iter().flat_map(|workload| sight.places(workload)).collect();
     let is_shared = all.iter().any(|(flavor, node)| all.iter().any(|other| other.1 == *node && other.0 != *flavor));
     // Or it told somebody about room on a node that was gone by then.
     let is_told_otherwise = sight.recorded.events.iter().any(|(workload, events)| {
@@ -80,13 +85,7 @@ fn is_node_given_twice(sight: &Sight<'_>) -> bool {
 /// Kueue gave one node to two pod sets of a workload, each of which would fit there alone after others had been placed.
 fn is_counted_apart(sight: &Sight<'_>) -> bool {
     sight.recorded.order.iter().any(|workload| {
-        let assigned = sight.out["workloads"][workload]["admission"]["podSetAssignments"].as_array();
-        let mut nodes: Vec<String> = Vec::new();
-        for assigned in assigned.into_iter().flatten() {
-            let compact = serde_json::from_value(assigned["topologyAssignment"].clone()).ok();
-            let domains = compact.and_then(|compact| decode(&compact).ok()).unwrap_or_default();
-            nodes.extend(domains.into_iter().map(|domain| domain.values.join(",")));
-        }
+        let nodes: Vec<Vec<String>> = sight.places(workload).into_iter().map(|(_, node)| node).collect();
         let is_shared = nodes.iter().enumerate().any(|(index, node)| nodes[..index].contains(node));
         let ours = sight.world.cluster.workloads.get(workload).map(|object| json!(object.status.admission));
         is_shared && ours.as_ref() != Some(&sight.out["workloads"][workload]["admission"])

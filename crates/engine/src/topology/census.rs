@@ -7,10 +7,11 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
+use super::failure::Reason;
 use super::filter::repels;
 use super::request::{Pods, Terms};
 use super::sites::{Need, Room};
-use super::tree::{DomainId, Tree};
+use super::tree::{DomainId, Leaf, Tree};
 use crate::id::ResourceId;
 
 /// What is counted: pods that ask for the same, in the same groups.
@@ -191,10 +192,7 @@ impl Tree {
 
     fn count_leaf(&self, id: DomainId, census: &Census, shape: &Shape, room: Room<'_>) -> Count {
         let Some(leaf) = &self.domain(id).leaf else { return Count::default() };
-        let is_outside = shape.within.is_some_and(|within| !self.upwards(id).any(|above| above == within));
-        let is_repelled =
-            || self.is_by_host() && repels(&leaf.node, &shape.workers.placement, &self.tolerations).is_some();
-        if is_outside || is_repelled() {
+        if self.barred(id, leaf, shape).is_some() {
             return Count::default();
         }
         let left = |column: usize| room.left(leaf, column, shape.is_empty);
@@ -216,6 +214,14 @@ impl Tree {
             count.taste = shape.workers.placement.taste(&leaf.node.name, &leaf.node.labels);
         }
         count
+    }
+
+    /// Why no worker may go into a lowest domain, whatever room it has.
+    pub(super) fn barred(&self, id: DomainId, leaf: &Leaf, shape: &Shape) -> Option<Reason> {
+        let repelled =
+            || self.is_by_host().then(|| repels(&leaf.node, &shape.workers.placement, &self.tolerations)).flatten();
+        let is_outside = || shape.within.is_some_and(|within| !self.upwards(id).any(|above| above == within));
+        repelled().map(Reason::Repelled).or_else(|| is_outside().then_some(Reason::Outside))
     }
 
     /// What fits into a domain, from what fits into those below it.

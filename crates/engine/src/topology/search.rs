@@ -2,7 +2,6 @@
 
 use super::census::{Census, Shape};
 use super::failure::{Excluded, Failure, Reason, Unit};
-use super::filter::repels;
 use super::request::Terms;
 use super::sites::Room;
 use super::spread::{Field, Measure, Share};
@@ -232,18 +231,9 @@ impl Field<'_> {
         for id in self.tree.at_level(self.tree.lowest()) {
             let Some(leaf) = &self.tree.domain(*id).leaf else { continue };
             excluded.total += 1;
-            let repelled = if self.tree.is_by_host() {
-                repels(&leaf.node, &shape.workers.placement, &self.tree.tolerations)
-            } else {
-                None
-            };
-            let is_outside = || shape.within.is_some_and(|within| !self.tree.upwards(*id).any(|above| above == within));
-            if let Some(repelled) = repelled {
-                excluded.count(Reason::Repelled(repelled));
-            } else if is_outside() {
-                excluded.count(Reason::Outside);
-            } else if let Some(resource) = self.tree.shortage(*id, shape, room) {
-                excluded.count(Reason::Shortage(resource));
+            let shortage = || self.tree.shortage(*id, shape, room).map(Reason::Shortage);
+            if let Some(reason) = self.tree.barred(*id, leaf, shape).or_else(shortage) {
+                excluded.count(reason);
             }
         }
         excluded

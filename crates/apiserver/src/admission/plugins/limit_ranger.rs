@@ -4,9 +4,9 @@ use kueue_core::quantity::Quantity;
 use kueue_core::resource_list::ResourceList;
 use serde_json::Value;
 
-use super::pod_resources::{self, Side, containers, list};
 use super::{Plugin, aggregated, creates_pod, forbidden, is_whole};
 use crate::admission::{Attributes, Operation};
+use crate::kinds::pod_resources::{self, Side, containers, list};
 use crate::kinds::text_at;
 use crate::rest::service::Server;
 use crate::schema::object_at;

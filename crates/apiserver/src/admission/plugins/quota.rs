@@ -8,10 +8,10 @@ use kueue_core::quantity::Quantity;
 use kueue_core::resource_list::{Keep, ResourceList, merge};
 use serde_json::{Value, json};
 
-use super::pod_resources::list;
 use super::{Plugin, forbidden};
 use crate::admission::Attributes;
 use crate::kinds::Resource;
+use crate::kinds::pod_resources::list;
 use crate::rest::service::Server;
 use crate::status::Result;
 use crate::store::{Key, Object};

@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use super::pod_resources::list;
 use super::{Plugin, creates_pod, forbidden};
 use crate::admission::Attributes;
+use crate::kinds::pod_resources::list;
 use crate::kinds::text_at;
 use crate::rest::service::Server;
 use crate::schema::object_at;

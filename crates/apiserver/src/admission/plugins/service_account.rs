@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use super::pod_resources::containers;
 use super::{Plugin, creates_pod, forbidden};
 use crate::admission::Attributes;
+use crate::kinds::pod_resources::containers;
 use crate::kinds::text_at;
 use crate::random::Random;
 use crate::rest::service::Server;

@@ -4,9 +4,10 @@ use kueue_core::field::Errors;
 use serde_json::{Value, json};
 
 use super::check::Field;
-use super::pod_spec::{Owner, check_annotations, check_spec, requested_together};
+use super::pod_spec::{Owner, check_annotations, check_spec};
 use super::pod_template::default_spec;
 use super::{Moment, PartRules, Rules, UnknownSelector, pod_warnings, set_default};
+use crate::kinds::pod_resources::{self, Side};
 
 mod qos;
 mod resize;
@@ -84,7 +85,7 @@ fn default_amounts(spec: &mut Value) {
         }
     }
     if spec.get("resources").is_some_and(Value::is_object) {
-        let together = requested_together(&Field::root(&*spec));
+        let together = pod_resources::of_containers(spec, Side::Requests);
         if let Some(requests) = crate::schema::object_at(spec, &["resources", "requests"]) {
             for (name, amount) in together.into_iter().filter(|(name, _)| ["cpu", "memory"].contains(&name.as_str())) {
                 requests.entry(name).or_insert_with(|| amount.to_string().into());

@@ -19,7 +19,7 @@ mod volumes;
 
 pub use containers::check_image_is_trimmed;
 pub use placement::{check_taint_effect, check_tolerations};
-pub use resources::{is_native, requested_together};
+pub use resources::is_native;
 
 /// Whose spec it is: a few rules are for pods alone.
 #[derive(Debug, Clone, Copy)]

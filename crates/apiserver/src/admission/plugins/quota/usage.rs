@@ -8,9 +8,9 @@ use kueue_core::resource::is_extended;
 use kueue_core::resource_list::ResourceList;
 use serde_json::Value;
 
-use super::super::pod_resources::{Side, list, of_container as asked_by, of_pod_with_overhead};
 use super::scope::has_deadline;
 use crate::admission::Operation;
+use crate::kinds::pod_resources::{Side, list, of_container as asked_by, of_pod_with_overhead};
 use crate::kinds::{Resource, text_at};
 
 /// What quotas count of pods, beside huge pages and extended resources.

@@ -1,13 +1,12 @@
 //! Requests and limits: names, amounts, and how the two relate.
 
-use std::collections::BTreeMap;
-
 use kueue_core::field::{Error, Errors};
 use kueue_core::label;
 use kueue_core::name::dns1123_label;
 use kueue_core::quantity::Quantity;
 
 use super::super::check::Field;
+use crate::kinds::pod_resources::{self, Side};
 
 const HUGE_PAGES: &str = "hugepages-";
 const NATIVE_DOMAIN: &str = "kubernetes.io/";
@@ -150,7 +149,7 @@ fn check_pod_name(name: &str, at: &Field<'_>, errors: &mut Errors) {
 /// Resources of the pod as a whole.
 pub fn check_pod_level(spec: &Field<'_>, resources: &Field<'_>, errors: &mut Errors) {
     check_amounts(resources, check_pod_name, errors);
-    let total = requested_together(spec);
+    let total = pod_resources::of_containers(spec.value, Side::Requests);
     for (name, amount) in resources.child("requests").entries() {
         let (Some(own), Some(sum)) = (amount.quantity(), total.get(name)) else { continue };
         if *sum > own {
@@ -171,41 +170,6 @@ pub fn check_pod_level(spec: &Field<'_>, resources: &Field<'_>, errors: &mut Err
             }
         }
     }
-}
-
-/// What the containers ask for when they run: sidecars beside all others, other init containers one by one before.
-pub fn requested_together(spec: &Field<'_>) -> BTreeMap<String, Quantity> {
-    let requests = |container: &Field<'_>| -> Vec<(String, Quantity)> {
-        let entries = container.child("resources.requests").entries();
-        entries.filter_map(|(name, amount)| Some((name.to_owned(), amount.quantity()?))).collect()
-    };
-    let add = |total: &mut BTreeMap<String, Quantity>, container: &Field<'_>| {
-        for (name, amount) in requests(container) {
-            *total.entry(name).or_default() += &amount;
-        }
-    };
-    let mut total = BTreeMap::new();
-    for container in spec.child("containers").items() {
-        add(&mut total, &container);
-    }
-    let (mut sidecars, mut most): (BTreeMap<String, Quantity>, BTreeMap<String, Quantity>) = Default::default();
-    for container in spec.child("initContainers").items() {
-        let mut now = sidecars.clone();
-        add(&mut now, &container);
-        if container.child("restartPolicy").text() == "Always" {
-            add(&mut total, &container);
-            sidecars = now.clone();
-        }
-        for (name, amount) in now {
-            let known = most.entry(name).or_default();
-            *known = amount.max(known.clone());
-        }
-    }
-    for (name, amount) in most {
-        let known = total.entry(name).or_default();
-        *known = amount.max(known.clone());
-    }
-    total
 }
 
 /// Claims that a container names are claims of its pod.

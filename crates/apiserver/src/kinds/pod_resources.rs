@@ -35,9 +35,20 @@ pub fn of_container(container: &Value, side: Side) -> ResourceList {
     list(&container["resources"][side.name()])
 }
 
+/// What a pod asks for: what its containers do together, unless it says something for all of them.
+pub fn of_pod(spec: &Value, side: Side) -> ResourceList {
+    let mut total = of_containers(spec, side);
+    for (name, quantity) in list(&spec["resources"][side.name()]) {
+        if ["cpu", "memory"].contains(&name.as_str()) || name.starts_with("hugepages-") {
+            total.insert(name, quantity);
+        }
+    }
+    total
+}
+
 /// What the containers of a pod ask for together. Containers that start one after another share; those that keep
 /// running do not.
-pub fn of_pod(spec: &Value, side: Side) -> ResourceList {
+pub fn of_containers(spec: &Value, side: Side) -> ResourceList {
     let mut total = ResourceList::new();
     for container in containers(spec, "containers") {
         merge(&mut total, &of_container(container, side), Keep::Sum);
@@ -55,11 +66,6 @@ pub fn of_pod(spec: &Value, side: Side) -> ResourceList {
         merge(&mut starting, &own, Keep::Larger);
     }
     merge(&mut total, &starting, Keep::Larger);
-    for (name, quantity) in list(&spec["resources"][side.name()]) {
-        if ["cpu", "memory"].contains(&name.as_str()) || name.starts_with("hugepages-") {
-            total.insert(name, quantity);
-        }
-    }
     total
 }
 
