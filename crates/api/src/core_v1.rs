@@ -9,6 +9,7 @@
 mod view;
 
 mod affinity;
+mod lease;
 mod limit_range;
 mod namespace;
 mod node;
@@ -23,6 +24,7 @@ pub use kueue_core::resource_list::ResourceList;
 pub use affinity::{
     Affinity, NodeAffinity, NodeSelector, NodeSelectorRequirement, NodeSelectorTerm, PreferredSchedulingTerm,
 };
+pub use lease::{Lease, LeaseSpec};
 pub use limit_range::{LimitRange, LimitRangeItem, LimitRangeSpec};
 pub use namespace::Namespace;
 pub use node::{Node, NodeCondition, NodeSpec, NodeStatus, Pod, PodStatus};

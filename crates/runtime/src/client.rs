@@ -92,12 +92,28 @@ impl Client {
 
     /// What happens to all objects of a kind after that version, for so long.
     pub async fn watch<T: Object>(&self, version: &str, lasting: Duration) -> Result<Watch<T>, Failure> {
+        self.watch_some("", "", version, lasting).await
+    }
+
+    /// What happens to one object of a kind with namespaces after that version, for so long.
+    pub async fn watch_one<T: Object>(&self, key: &Key, version: &str, lasting: Duration) -> Result<Watch<T>, Failure> {
+        self.watch_some(&key.namespace, &format!("metadata.name={}", key.name), version, lasting).await
+    }
+
+    async fn watch_some<T: Object>(
+        &self,
+        namespace: &str,
+        field_selector: &str,
+        version: &str,
+        lasting: Duration,
+    ) -> Result<Watch<T>, Failure> {
         let mut query = Query::default();
         query.push("watch", "1");
         query.push("allowWatchBookmarks", "true");
+        query.push("fieldSelector", field_selector);
         query.push("resourceVersion", version);
         query.push("timeoutSeconds", &lasting.as_secs().to_string());
-        let target = query.after(collection::<T>(""));
+        let target = query.after(collection::<T>(namespace));
         let answer = within(ANSWER_WITHIN, self.send(Method::GET, target, None, Vec::new())).await?;
         Ok(Watch::new(answer.into_body(), lasting))
     }

@@ -1,5 +1,5 @@
 //! What every controller needs and nothing of what Kueue decides: one clock, a client with limits, informers that tell
-//! old and new apart, work queues, reconcilers and an event recorder.
+//! old and new apart, work queues, reconcilers, an event recorder and leadership.
 //!
 //! Of the wire types only the metadata every object has is known here. Why this is not `kube::runtime` is told in
 //! `docs/adr/0011-the-shell-around-the-engine.md`.
@@ -15,3 +15,5 @@ pub mod queue;
 pub mod reconciler;
 
 pub mod events;
+
+pub mod leadership;
