@@ -5,6 +5,7 @@ use std::path::Path;
 
 use anyhow::{Context, Result};
 use kueue_core::gates::{Gate, Gates};
+use kueue_core::time::Time;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
@@ -26,6 +27,8 @@ pub struct CorpusFile {
     locals: Map<String, Value>,
     #[serde(default)]
     runs: Vec<Value>,
+    #[serde(default)]
+    checks: Value,
     cases: Vec<RawCase>,
 }
 
@@ -72,6 +75,8 @@ pub struct Case {
     pub cluster: Value,
     /// The recorded calls, for rows whose input is code.
     pub trace: Value,
+    /// The comparisons that the test makes, with what they overlook.
+    pub checks: Value,
 }
 
 impl CorpusFile {
@@ -111,6 +116,7 @@ impl CorpusFile {
             locals: Value::Object(locals),
             cluster: root.resolve(&raw.cluster),
             trace: root.resolve(&raw.trace),
+            checks: self.checks.clone(),
         }
     }
 }
@@ -162,6 +168,19 @@ impl Case {
     /// A value the test computed itself (it supersedes the field of the same name), by the expression it was compared as.
     pub fn expected(&self, expression: &str) -> Option<&Value> {
         self.expected.get(expression)
+    }
+
+    /// What a comparison expects, by the expression on its expected side. Where Kueue's two ways of writing a status
+    /// differ, what a merge patch leads to is the truth.
+    pub fn wanted(&self, expression: &str) -> &Value {
+        let (_, field) = expression.split_once('.').unwrap_or(("", expression));
+        let merged = self.raw(&format!("{field}UseMergePatch"));
+        if merged.is_null() { self.expected(expression).unwrap_or_else(|| self.raw(field)) } else { merged }
+    }
+
+    /// The instant at which the clock of the test stands.
+    pub fn now(&self) -> Result<Time, Failure> {
+        self.base_time.parse().map_err(|_| Failure("the base time is not a time".to_owned()))
     }
 
     /// A value shared by all rows.

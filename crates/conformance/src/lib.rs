@@ -9,6 +9,7 @@ pub mod corpus;
 pub mod deferred;
 mod known;
 pub mod not_applicable;
+mod objects;
 pub mod packages;
 pub mod report;
 pub mod scenarios;

@@ -6,12 +6,14 @@ mod apis_kueue_v1beta1;
 mod apis_visibility_v1beta2;
 mod cmd_importer_mapping;
 mod field_errors;
+mod job_reconciler;
 mod pkg_cache_hierarchy;
 mod pkg_cache_queue;
 mod pkg_cache_queue_afs;
 mod pkg_cache_queue_usage;
 mod pkg_cache_scheduler;
 mod pkg_config;
+mod pkg_controller_jobs_job;
 mod pkg_features;
 mod pkg_podset;
 mod pkg_resources;
@@ -62,6 +64,7 @@ pub const PACKAGES: &[(&str, Runners)] = &[
     ("pkg-cache-queue-afs", pkg_cache_queue_afs::RUNNERS),
     ("pkg-cache-scheduler", pkg_cache_scheduler::RUNNERS),
     ("pkg-config", pkg_config::RUNNERS),
+    ("pkg-controller-jobs-job", pkg_controller_jobs_job::RUNNERS),
     ("pkg-features", pkg_features::RUNNERS),
     ("pkg-podset", pkg_podset::RUNNERS),
     ("pkg-resources", pkg_resources::RUNNERS),

@@ -4,11 +4,16 @@ pub mod batch_job;
 
 use std::pin::Pin;
 
+use kueue_api::kueue::names::event;
 use kueue_api::meta::OwnerReference;
 use kueue_runtime::client::{Client, Dependents, Failure};
+use kueue_runtime::events::{Event, Recorder, Regarding};
 use kueue_runtime::key::Key;
 
 use crate::job::Job;
+
+/// What is told about a job that is deleted because its Workload was switched off long ago: reason and message.
+pub const DELETED: (&str, &str) = (event::job::DELETED, "Deleted job: deactivation retention period expired");
 
 /// A request that deletes a job.
 pub type Deletion = Pin<Box<dyn Future<Output = Result<(), Failure>> + Send>>;
@@ -21,19 +26,21 @@ pub struct Deleters(Vec<Deleter>);
 struct Deleter {
     api_version: String,
     kind: &'static str,
+    recorder: Recorder,
     delete: fn(Client, Key, String) -> Deletion,
 }
 
 impl Deleters {
     /// The same with another kind.
-    pub fn with<J: Job>(mut self) -> Self {
+    pub fn with<J: Job>(mut self, recorder: &Recorder) -> Self {
         let delete = |client: Client, key: Key, uid: String| -> Deletion {
             Box::pin(async move {
                 let deleted = client.delete::<J>(&key, &uid, Dependents::Background).await;
                 deleted.or_else(|failure| if failure.is_not_found() { Ok(()) } else { Err(failure) })
             })
         };
-        self.0.push(Deleter { api_version: J::api_version(), kind: J::KIND, delete });
+        let recorder = recorder.named(J::EVENT_SOURCE);
+        self.0.push(Deleter { api_version: J::api_version(), kind: J::KIND, recorder, delete });
         self
     }
 
@@ -41,6 +48,19 @@ impl Deleters {
     pub fn deletion(&self, client: &Client, namespace: &str, owner: &OwnerReference) -> Option<Deletion> {
         let is_meant = |known: &&Deleter| known.api_version == owner.api_version && known.kind == owner.kind;
         let found = self.0.iter().find(is_meant)?;
-        Some((found.delete)(client.clone(), Key::new(namespace, owner.name.as_str()), owner.uid.clone()))
+        let deletion = (found.delete)(client.clone(), Key::new(namespace, owner.name.as_str()), owner.uid.clone());
+        let (recorder, event) = (found.recorder.clone(), deleted(namespace, owner));
+        Some(Box::pin(async move {
+            deletion.await?;
+            recorder.record(event);
+            Ok(())
+        }))
     }
+}
+
+fn deleted(namespace: &str, owner: &OwnerReference) -> Event {
+    let OwnerReference { api_version, kind, name, uid, .. } = owner.clone();
+    let regarding = Regarding { api_version, kind, name, uid, namespace: namespace.to_owned() };
+    let (reason, note) = DELETED;
+    Event { regarding, is_warning: false, reason: reason.to_owned(), note: note.to_owned() }
 }

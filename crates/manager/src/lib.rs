@@ -122,7 +122,7 @@ fn parts(
         metric_labels: MetricLabels::new(&config.metrics.custom_labels, gates),
         facts,
         touched,
-        jobs: Deleters::default().with::<batch_job::Job>(),
+        jobs: Deleters::default().with::<batch_job::Job>(recorder),
     }
 }
 

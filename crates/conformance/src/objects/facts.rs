@@ -1,0 +1,75 @@
+//! What a job reports, put into the status of its Workload the way the engine's owner does it.
+
+use kueue_api::kueue::v1beta2::Workload;
+use kueue_api::meta::ConditionStatus;
+use kueue_core::resource::Formatter;
+use kueue_engine::{Change, Condition, ConditionKind, Effect, Settings, Stamp, Status, Verdict};
+use kueue_jobs::report::Report;
+use kueue_translate::{ResourceRules, status_from_engine, status_to_engine};
+use serde_json::json;
+
+use super::Objects;
+use crate::cluster::Cluster;
+use crate::corpus::Failure;
+
+/// What the engine made of a report besides the status.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Consequence {
+    None,
+    /// The job is to be deleted.
+    DeleteJob,
+}
+
+impl Objects {
+    pub(crate) fn note(
+        &mut self,
+        workload: &Workload,
+        report: &Report,
+        settings: &Settings,
+    ) -> Result<Consequence, Failure> {
+        let meta = &workload.metadata;
+        let Some(stored) = self.get::<Workload>(&meta.namespace, &meta.name)? else { return Ok(Consequence::None) };
+        let mut told = stored.clone();
+        let stamp = Stamp { now: self.now, generation: stored.metadata.generation, gates: settings.gates };
+        let mut status = status_to_engine(&stored.status);
+        let mut consequence = Consequence::None;
+        match report {
+            Report::Stopped => (status, consequence) = stopped(&stored, settings, stamp)?,
+            Report::Reclaimable(pods) => {
+                told.status.reclaimable_pods.clone_from(pods);
+                return self.update_status(&stored, &told).map(|()| consequence);
+            }
+            Report::Finished { reason, message } => drop(status.finish(*reason, message.as_str().into(), stamp)),
+            Report::PodsReady { status: is_ready, reason, message } => {
+                let verdict = if *is_ready == ConditionStatus::True { Verdict::True } else { Verdict::False };
+                status.set(Condition {
+                    kind: ConditionKind::PodsReady,
+                    verdict,
+                    reason: (*reason).into(),
+                    message: (*message).into(),
+                    since: stamp.now,
+                    generation: stamp.generation,
+                });
+            }
+        }
+        status_from_engine(&status, &Formatter::default(), settings.gates, &mut told.status);
+        self.update_status(&stored, &told).map(|()| consequence)
+    }
+}
+
+/// What the engine says next about a workload whose job has stopped.
+fn stopped(workload: &Workload, settings: &Settings, stamp: Stamp) -> Result<(Status, Consequence), Failure> {
+    let mut cluster = Cluster::new(settings.clone(), ResourceRules::default(), stamp.now);
+    cluster.add_as("Workload", &json!(workload))?;
+    let meta = &workload.metadata;
+    let (namespace, name) = (meta.namespace.as_str().into(), meta.name.as_str().into());
+    cluster.engine.apply(Change::JobStopped { namespace, name }, stamp.now);
+    let effects = cluster.engine.settle(stamp.now);
+    let status = effects.iter().find_map(|effect| match effect {
+        Effect::Status { status, .. } => Some((**status).clone()),
+        _ => None,
+    });
+    let is_deleted = effects.iter().any(|effect| matches!(effect, Effect::DeleteJob(_)));
+    let consequence = if is_deleted { Consequence::DeleteJob } else { Consequence::None };
+    Ok((status.unwrap_or_else(|| status_to_engine(&workload.status)), consequence))
+}

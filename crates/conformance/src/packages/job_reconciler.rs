@@ -1,0 +1,122 @@
+//! One look at a job of any kind, in the world of a case: what every `TestReconciler` of a job kind does.
+
+use std::sync::Arc;
+
+use kueue_api::core_v1::{Namespace, PriorityClass};
+use kueue_api::kueue::v1beta2::{ResourceFlavor, Workload, WorkloadPriorityClass};
+use kueue_core::selector::LabelSelector;
+use kueue_engine::Retention;
+use kueue_jobs::job::Job;
+use kueue_jobs::step::{Action, Outcome, Settings, Surroundings, step, step_gone};
+use kueue_jobs::workload::prebuilt_name;
+use serde_json::{Value, json};
+
+use crate::corpus::{Case, Failure, decode};
+use crate::objects::{Objects, same_events, same_object, same_objects};
+
+/// What the options of a case set, by the names of Go's fields.
+pub(super) fn options(case: &Case, field: &str) -> Value {
+    let mut all = json!({});
+    for option in case.raw(field).as_array().into_iter().flatten() {
+        for (name, value) in option["sets"].as_object().into_iter().flatten() {
+            all[name] = value.clone();
+        }
+    }
+    all
+}
+
+fn settings(case: &Case) -> Result<Settings, Failure> {
+    let set = options(case, "reconcilerOptions");
+    let namespaces = set["ManagedJobsNamespaceSelector"].as_str().map(selector);
+    Ok(Settings {
+        gates: case.gates()?,
+        manages_without_queue: set["ManageJobsWithoutQueueName"] == true,
+        namespaces,
+        waits_for_pods: set["WaitForPodsReady"] == true,
+        copied: kueue_jobs::workload::Copied {
+            labels: decode("LabelKeysToCopy", &set["LabelKeysToCopy"])?.unwrap_or_default(),
+            annotations: decode("AnnotationsToCopy", &set["AnnotationsToCopy"])?.unwrap_or_default(),
+        },
+    })
+}
+
+fn engine_settings(case: &Case) -> Result<kueue_engine::Settings, Failure> {
+    let set = options(case, "reconcilerOptions");
+    let deactivated = decode("AfterDeactivatedByKueue", &set["WorkloadRetentionPolicy"]["AfterDeactivatedByKueue"])?;
+    let retention = Retention { deactivated, ..Retention::default() };
+    Ok(kueue_engine::Settings { gates: case.gates()?, retention, ..kueue_engine::Settings::default() })
+}
+
+/// A selector as Go prints it; only equalities occur.
+pub(super) fn selector(text: &str) -> LabelSelector {
+    let pairs = text.split(',').filter_map(|term| term.split_once('='));
+    let match_labels = pairs.map(|(key, value)| (key.to_owned(), value.to_owned())).collect();
+    LabelSelector { match_labels, ..LabelSelector::default() }
+}
+
+/// Looks at the job once and compares what it came to.
+pub(super) fn reconcile<J: Job>(case: &Case) -> Result<(), Failure> {
+    let mut objects = Objects::of_case(case)?;
+    let key = if case.has("reconcileKey") { case.raw("reconcileKey") } else { case.raw("job.metadata") };
+    let part = |upper: &str, lower: &str| key[upper].as_str().or(key[lower].as_str()).unwrap_or_default().to_owned();
+    let (namespace, name) = (part("Namespace", "namespace"), part("Name", "name"));
+    let job: Option<J> = objects.get(&namespace, &name)?;
+    let outcome = look(&objects, job.as_ref(), &namespace, &name, &settings(case)?)?;
+    objects.carry_out(job.as_ref(), &outcome, &engine_settings(case)?)?;
+    same_failure(case, &outcome)?;
+    let left: Option<J> = objects.get(&namespace, &name)?;
+    if left.is_some() || !is_nothing(case.wanted("tc.wantJob")) {
+        same_object(case, "tc.wantJob", left.as_ref())?;
+    }
+    same_objects(case, "tc.wantWorkloads", &objects.all::<Workload>()?)?;
+    same_events(case, &objects.events)
+}
+
+/// What a look at the job of that name comes to.
+pub(super) fn look<J: Job>(
+    objects: &Objects,
+    job: Option<&J>,
+    namespace: &str,
+    name: &str,
+    settings: &Settings,
+) -> Result<Outcome<J>, Failure> {
+    let all: Vec<Arc<Workload>> = objects.all::<Workload>()?.into_iter().map(Arc::new).collect();
+    let is_owned = |workload: &&Arc<Workload>| {
+        let mut owners = workload.metadata.owner_references.iter();
+        owners.any(|owner| owner.kind == J::KIND && owner.api_version == J::api_version() && owner.name == name)
+    };
+    let workloads: Vec<Arc<Workload>> =
+        all.iter().filter(|workload| workload.metadata.namespace == namespace).filter(is_owned).cloned().collect();
+    let Some(job) = job.filter(|job| job.metadata().deletion_timestamp.is_none()) else {
+        return Ok(step_gone(&workloads));
+    };
+    let flavors: Vec<Arc<ResourceFlavor>> = objects.all::<ResourceFlavor>()?.into_iter().map(Arc::new).collect();
+    let flavor = |name: &str| flavors.iter().find(|flavor| flavor.metadata.name == name).cloned();
+    let prebuilt = prebuilt_name(job.metadata(), settings.gates);
+    let around = Surroundings {
+        settings,
+        namespace: objects.get::<Namespace>("", namespace)?.map(|namespace| namespace.metadata.labels),
+        prebuilt: all.iter().find(|workload| Some(workload.metadata.name.as_str()) == prebuilt).cloned(),
+        workloads,
+        flavor: &flavor,
+        workload_priority_classes: objects.all::<WorkloadPriorityClass>()?.into_iter().map(Arc::new).collect(),
+        priority_classes: objects.all::<PriorityClass>()?.into_iter().map(Arc::new).collect(),
+    };
+    Ok(step(job, &around))
+}
+
+/// Go's zero value of a job stands for none.
+fn is_nothing(object: &Value) -> bool {
+    object.is_null() || object["metadata"]["name"].as_str().unwrap_or_default().is_empty()
+}
+
+/// Kueue ends a look with an error when it wants another one. Ours only fails when nothing else leads to one: the end of
+/// a Workload that is deleted does.
+fn same_failure<J: Job>(case: &Case, outcome: &Outcome<J>) -> Result<(), Failure> {
+    let is_deleting = outcome.actions.iter().any(|action| matches!(action, Action::DeleteWorkload(_)));
+    match (case.has("wantErr"), &outcome.failure) {
+        (true, None) if !is_deleting => Err(Failure(format!("expected an error: {}", case.raw("wantErr")))),
+        (false, Some(failure)) => Err(Failure(format!("failed: {failure}"))),
+        _ => Ok(()),
+    }
+}
