@@ -43,6 +43,8 @@ const CREATED_DESCRIPTION: &str = "CreationTimestamp is a timestamp representing
 /// What a CRD says of one version, beyond what every kind has.
 #[derive(Debug)]
 pub struct Custom {
+    /// The revision of the definition that this was made of.
+    pub revision: u64,
     /// Fields that a selector may ask for.
     pub selectable: Vec<String>,
     /// Told with every answer.
@@ -166,7 +168,8 @@ impl Server {
 }
 
 /// The kinds of a definition: one per version that is served.
-fn resources(crd: &Value, metadata: &Arc<Schema>) -> Vec<Resource> {
+fn resources(definition: &Object, metadata: &Arc<Schema>) -> Vec<Resource> {
+    let crd = &definition.value;
     let spec = &crd["spec"];
     let established = crd["status"]["conditions"].as_array().into_iter().flatten();
     let is_established = established.into_iter().any(|one| one["type"] == "Established" && one["status"] == "True");
@@ -178,7 +181,7 @@ fn resources(crd: &Value, metadata: &Arc<Schema>) -> Vec<Resource> {
     let is_converted = spec["conversion"]["strategy"] == "Webhook";
     let is_uniform = versions.len() == 1 && crd["metadata"]["generation"] == 1 && !is_converted;
     let served = versions.into_iter().filter(|version| version["served"] == true);
-    served.map(|version| resource(crd, version, metadata, is_uniform)).collect()
+    served.map(|version| resource(definition, version, metadata, is_uniform)).collect()
 }
 
 /// Stable versions before beta before alpha, higher numbers first; other names last.
@@ -197,7 +200,8 @@ fn version_rank(name: &str) -> (u8, u64, u64) {
     }
 }
 
-fn resource(crd: &Value, version: &Value, metadata: &Arc<Schema>, is_uniform: bool) -> Resource {
+fn resource(definition: &Object, version: &Value, metadata: &Arc<Schema>, is_uniform: bool) -> Resource {
+    let crd = &definition.value;
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let spec = &crd["spec"];
     let names = &crd["status"]["acceptedNames"];
@@ -240,6 +244,7 @@ fn resource(crd: &Value, version: &Value, metadata: &Arc<Schema>, is_uniform: bo
     let selectable = version["selectableFields"].as_array().into_iter().flatten();
     Resource {
         custom: Some(Arc::new(Custom {
+            revision: definition.revision,
             selectable: selectable.map(|one| text(&one["jsonPath"]).trim_start_matches('.').to_owned()).collect(),
             deprecation,
             scale,

@@ -246,6 +246,12 @@ impl Registry {
         &self.custom
     }
 
+    /// The custom kinds of the definition with that revision.
+    pub fn defined_at(&self, revision: u64) -> Vec<Arc<Resource>> {
+        let is_it = |custom: &Arc<Custom>| custom.revision == revision;
+        self.custom.iter().filter(|resource| resource.custom.as_ref().is_some_and(is_it)).cloned().collect()
+    }
+
     /// Everything there is, built-in kinds first.
     pub fn all(&self) -> impl Iterator<Item = &Arc<Resource>> {
         self.built_in.resources.iter().chain(&self.custom)

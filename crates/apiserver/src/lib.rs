@@ -33,4 +33,4 @@ pub mod rest;
 pub mod socket;
 mod tally;
 
-pub use rest::service::{ApiServer, Settings};
+pub use rest::service::{ApiServer, Image, Settings};

@@ -92,6 +92,20 @@ struct Collection {
     signal: watch::Sender<u64>,
 }
 
+/// Everything in a store at one moment, without what led there. Objects are shared, so a copy costs next to nothing.
+#[derive(Debug, Clone)]
+pub struct Image {
+    revision: u64,
+    collections: Vec<ImageOfCollection>,
+}
+
+#[derive(Debug, Clone)]
+struct ImageOfCollection {
+    name: Arc<str>,
+    objects: BTreeMap<Key, Arc<Object>>,
+    changed_at: u64,
+}
+
 /// Objects of a collection at one revision.
 #[derive(Debug)]
 pub struct Snapshot {
@@ -258,6 +272,35 @@ impl Store {
         receiver
     }
 
+    /// What is stored now.
+    pub fn image(&self) -> Image {
+        let state = self.state();
+        let image = |stored: &Collection| ImageOfCollection {
+            name: Arc::clone(&stored.name),
+            objects: stored.objects.clone(),
+            changed_at: *stored.signal.borrow(),
+        };
+        let mut collections: Vec<ImageOfCollection> = state.collections.values().map(image).collect();
+        collections.sort_by(|a, b| a.name.cmp(&b.name));
+        Image { revision: state.revision, collections }
+    }
+
+    /// Fills an empty store. Who follows it is told of every object; what happened before the image is forgotten.
+    pub fn load(&self, image: &Image) {
+        let mut state = self.state();
+        state.revision = image.revision;
+        for ImageOfCollection { name, objects, changed_at } in &image.collections {
+            let stored = state.collection(name);
+            stored.objects.clone_from(objects);
+            stored.forgotten = image.revision;
+            stored.signal.send_replace(*changed_at);
+            for (key, object) in objects {
+                let (revision, key, new) = (object.revision, key.clone(), Some(Arc::clone(object)));
+                state.tell_followers(name, &Change { revision, key, old: None, new });
+            }
+        }
+    }
+
     /// Forgets all changes up to a revision, in every collection.
     pub fn compact(&self, revision: u64) {
         let mut state = self.state();
@@ -306,13 +349,17 @@ impl State {
 
     /// Remembers a change and tells who wants to know.
     fn tell(&mut self, history_max: usize, collection: &str, change: Change) {
-        if !self.followers.is_empty() {
-            let name = Arc::clone(&self.collection(collection).name);
-            let news = News { collection: name, change: change.clone() };
-            // Who no longer listens follows no more.
-            self.followers.retain(|follower| follower.send(news.clone()).is_ok());
-        }
+        self.tell_followers(collection, &change);
         self.collection(collection).remember(history_max, change);
+    }
+
+    fn tell_followers(&mut self, collection: &str, change: &Change) {
+        if self.followers.is_empty() {
+            return;
+        }
+        let news = News { collection: Arc::clone(&self.collection(collection).name), change: change.clone() };
+        // Who no longer listens follows no more.
+        self.followers.retain(|follower| follower.send(news.clone()).is_ok());
     }
 }
 

@@ -202,3 +202,34 @@ async fn a_stranger_sees_health_and_no_objects() {
         assert_eq!(send(&server, request).await.0, code, "{path}");
     }
 }
+
+#[tokio::test(start_paused = true)]
+async fn servers_started_from_an_image_go_their_own_ways() {
+    let first = server();
+    let crd = json!({
+        "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+        "metadata": {"name": "gadgets.example.com"},
+        "spec": {"group": "example.com", "scope": "Namespaced", "names": {"plural": "gadgets", "kind": "Gadget"},
+            "versions": [{"name": "v1", "served": true, "storage": true, "schema": {"openAPIV3Schema": {
+                "type": "object", "properties": {"spec": {"type": "object",
+                    "properties": {"size": {"type": "integer", "default": 3}}}}}}}]}});
+    assert_eq!(ask(&first, &format!("POST {CRDS}"), crd).await.0, 201);
+    let (code, old) = ask(&first, &format!("POST {CONFIG_MAPS}"), json!({"metadata": {"name": "old"}})).await;
+    assert_eq!(code, 201);
+    let start: Timestamp = "2026-01-01T00:00:00Z".parse().expect("a time");
+    let settings = Settings { image: Some(first.image()), ..Settings::new(Clock::starting_at(start), [2; 32]) };
+    let second = ApiServer::start(settings);
+    let gadget = json!({"apiVersion": "example.com/v1", "kind": "Gadget", "metadata": {"name": "one"}, "spec": {}});
+    let gadgets = "/apis/example.com/v1/namespaces/default/gadgets";
+    assert_eq!(ask(&second, &format!("POST {gadgets}"), gadget).await.1["spec"]["size"], 3);
+    assert_eq!(ask(&first, &format!("GET {gadgets}"), Value::Null).await.1["items"], json!([]));
+    assert_eq!(ask(&second, &format!("GET {CONFIG_MAPS}/old"), Value::Null).await.1, old);
+    // What happened before the image is no longer known, what happens after it is.
+    let version = old["metadata"]["resourceVersion"].as_str().expect("a version");
+    let before = format!("{CONFIG_MAPS}?watch=1&resourceVersion={}", version.parse::<u64>().expect("a number") - 1);
+    assert_eq!(watched(&second, &before, 1).await, ["ERROR -"]);
+    let listed = ask(&second, &format!("GET {CONFIG_MAPS}"), Value::Null).await.1;
+    assert_eq!(ask(&second, &format!("POST {CONFIG_MAPS}"), json!({"metadata": {"name": "new"}})).await.0, 201);
+    let since = listed["metadata"]["resourceVersion"].as_str().expect("a version");
+    assert_eq!(watched(&second, &format!("{CONFIG_MAPS}?watch=1&resourceVersion={since}"), 1).await, ["ADDED new"]);
+}

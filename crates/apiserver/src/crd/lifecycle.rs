@@ -199,8 +199,16 @@ impl Server {
         self.replace_registry(|registry| {
             let built_in = Arc::clone(registry.built_in());
             let definitions = all();
-            let custom = definitions.iter().flat_map(|(_, crd)| resources(&crd.value, &built_in.metadata));
-            let custom: Vec<Arc<Resource>> = custom.map(Arc::new).collect();
+            let custom: Vec<Arc<Resource>> = definitions
+                .iter()
+                .flat_map(|(_, definition)| match registry.defined_at(definition.revision) {
+                    known if known.is_empty() => {
+                        resources(definition, &built_in.metadata).into_iter().map(Arc::new).collect()
+                    }
+                    // To read a definition is dear, and this one has not changed.
+                    known => known,
+                })
+                .collect();
             custom.iter().for_each(|resource| self.store.open(&resource.storage));
             Registry::new(built_in, custom)
         });

@@ -29,7 +29,7 @@ use crate::dial::Dialer;
 use crate::kinds::{BuiltIn, Registry, Resource};
 use crate::random::Random;
 use crate::status::{About, Result, Status};
-use crate::store::{HISTORY_MAX, Key, Store};
+use crate::store::{self, HISTORY_MAX, Key, Store};
 
 /// How long a client may take to send a body.
 const BODY_TIMEOUT: Duration = Duration::from_secs(60);
@@ -52,6 +52,16 @@ pub struct Settings {
     pub assigns_accounts: bool,
     /// Whether what nobody owns and what lives in ending namespaces is removed, as controllers of a cluster do.
     pub collects: bool,
+    /// What is there from the start; only what every cluster has when there is none.
+    pub image: Option<Image>,
+}
+
+/// A server at rest: what it stores and the kinds it knows, in the form it works with. Many servers can be started from
+/// one image, each going its own way from there, without any of them reading a definition again.
+#[derive(Debug, Clone)]
+pub struct Image {
+    stored: store::Image,
+    registry: Arc<Registry>,
 }
 
 impl Settings {
@@ -67,6 +77,7 @@ impl Settings {
             compacts_every,
             assigns_accounts: false,
             collects: false,
+            image: None,
         }
     }
 }
@@ -156,11 +167,15 @@ async fn compact(server: Weak<Server>, every: Duration) {
 }
 
 impl ApiServer {
-    /// A server with nothing in it but what every cluster has. Must be called inside a tokio runtime.
+    /// A server with what its image has, or with nothing in it but what every cluster has. Must be called inside a
+    /// tokio runtime.
     pub fn start(settings: Settings) -> Self {
         let random = Random::from_seed(settings.seed);
         let token = settings.admin_token.unwrap_or_else(|| random.token());
-        let registry = Registry::new(Arc::new(BuiltIn::load()), Vec::new());
+        let registry = match &settings.image {
+            Some(image) => Arc::clone(&image.registry),
+            None => Arc::new(Registry::new(Arc::new(BuiltIn::load()), Vec::new())),
+        };
         let store = Store::with_history(settings.history_max);
         let server = Server {
             rbac: Rbac::new(&store),
@@ -172,7 +187,7 @@ impl ApiServer {
             admission: Admission::default(),
             aggregated: Aggregated::default(),
             dialer: Dialer::default(),
-            registry: RwLock::new(Arc::new(registry)),
+            registry: RwLock::new(registry),
         };
         let server = Arc::new(server);
         if settings.collects {
@@ -182,8 +197,16 @@ impl ApiServer {
         if let Some(every) = settings.compacts_every {
             tokio::spawn(compact(Arc::downgrade(&server), every));
         }
-        server.bootstrap();
+        match &settings.image {
+            Some(image) => server.store.load(&image.stored),
+            None => server.bootstrap(),
+        }
         Self(server)
+    }
+
+    /// What others can be started from. Nothing may be asked of the server meanwhile.
+    pub fn image(&self) -> Image {
+        Image { stored: self.0.store.image(), registry: self.0.registry() }
     }
 
     /// Another handle to a server.

@@ -3,14 +3,14 @@
 #![allow(clippy::unwrap_used, reason = "a bed that cannot be made fails its test")]
 
 use std::convert::Infallible;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use http::{HeaderValue, Method, Request};
 use kube::client::Body;
 use kueue_api::config::{DEFAULT_NAMESPACE, load};
-use kueue_apiserver::{ApiServer, Settings};
+use kueue_apiserver::{ApiServer, Image, Settings};
 use kueue_core::gates::Gates;
 use kueue_manager::Manager;
 use kueue_runtime::clock::Clock;
@@ -20,6 +20,33 @@ const START: &str = "2026-01-01T00:00:00Z";
 const KUEUE: &str = "/apis/kueue.x-k8s.io/v1beta2";
 const JOBS: &str = "/apis/batch/v1/namespaces/default/jobs";
 const CONFIG: &str = "apiVersion: config.kueue.x-k8s.io/v1beta2\nkind: Configuration\n";
+
+fn settings() -> Settings {
+    Settings::new(kueue_apiserver::clock::Clock::starting_at(START.parse().unwrap()), [7; 32])
+}
+
+/// A server with all of our definitions. To read them takes seconds, so it happens once for all tests.
+fn image() -> Image {
+    static IMAGE: OnceLock<Image> = OnceLock::new();
+    let beside = || {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(prepare())
+    };
+    // A test that waits here is in a runtime already, hence the thread.
+    IMAGE.get_or_init(|| std::thread::spawn(beside).join().unwrap()).clone()
+}
+
+async fn prepare() -> Image {
+    let server = ApiServer::start(settings());
+    for kind in kueue_manifests::crds::kinds() {
+        let request = Request::post("/apis/apiextensions.k8s.io/v1/customresourcedefinitions")
+            .header("authorization", format!("Bearer {}", server.admin_token()))
+            .header("content-type", "application/json");
+        let answer = server.handle(request.body(kind.to_crd().to_string()).unwrap()).await;
+        assert_eq!(answer.status(), 201, "{}", kind.name);
+    }
+    server.image()
+}
 
 pub(crate) struct Bed {
     client: kube::Client,
@@ -66,8 +93,7 @@ impl Bed {
         let level = std::env::var("KUEUE_TEST_LOG").ok().and_then(|level| level.parse().ok());
         let level = level.unwrap_or(tracing_subscriber::filter::LevelFilter::WARN);
         drop(tracing_subscriber::fmt().with_test_writer().without_time().with_max_level(level).try_init());
-        let clock = kueue_apiserver::clock::Clock::starting_at(START.parse().unwrap());
-        let server = ApiServer::start(Settings::new(clock, [7; 32]));
+        let server = ApiServer::start(Settings { image: Some(image()), ..settings() });
         let token: HeaderValue = format!("Bearer {}", server.admin_token()).parse().unwrap();
         let writes = Arc::new(AtomicUsize::new(0));
         let counted = Arc::clone(&writes);
@@ -80,14 +106,7 @@ impl Bed {
             async move { Ok::<_, Infallible>(server.handle(request).await) }
         });
         let client = kube::Client::new(service, "default");
-        let bed = Self { client, clock: Clock::starting_at(START.parse().unwrap()), writes, manager: None };
-        let is_watched = |kind: &kueue_manifests::crd::Kind| {
-            !["MultiKueueCluster", "MultiKueueConfig", "ProvisioningRequestConfig"].contains(&kind.name)
-        };
-        for kind in kueue_manifests::crds::kinds().into_iter().filter(is_watched) {
-            bed.create("/apis/apiextensions.k8s.io/v1/customresourcedefinitions", &kind.to_crd()).await;
-        }
-        bed
+        Self { client, clock: Clock::starting_at(START.parse().unwrap()), writes, manager: None }
     }
 
     pub(crate) fn start_manager(&mut self) {
