@@ -127,4 +127,11 @@ impl Engine {
         let id = self.names.known_local_queue(&namespace.into(), &local_queue.into())?;
         self.local_queues.get(&id)?.ledger()
     }
+
+    /// The same in one number, as the order of LocalQueues compares it.
+    pub fn fair_usage(&self, namespace: &str, local_queue: &str) -> Option<f64> {
+        let id = self.names.known_local_queue(&namespace.into(), &local_queue.into())?;
+        self.local_queues.get(&id)?.ledger()?;
+        Some(self.usage_of(id).get())
+    }
 }

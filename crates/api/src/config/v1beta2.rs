@@ -11,6 +11,7 @@ use super::blocks::{
     LocalQueueMetrics, MultiKueueExternalFramework, ObjectRetentionPolicies, PreemptionStrategy, RequeuingStrategy,
     ResourceTransformation, Tls, Webhook,
 };
+use crate::meta::ObjectMeta;
 use crate::wire::{string_enum, wire_struct};
 
 /// As `apiVersion` says it.
@@ -87,6 +88,30 @@ wire_struct! {
         pub source_kind?: Option<SourceKind>,
         /// The values that are reported; others are lumped together. Empty means all.
         pub tracked_values?: Vec<String>,
+    }
+}
+
+/// Stands for every value that is not tracked, so that users cannot make metrics grow without bound.
+const UNTRACKED: &str = "kueue.x-k8s.io/_UNTRACKED_VALUE_";
+
+impl CustomLabel {
+    /// Whether it is read from objects of that kind.
+    pub fn is_of(&self, kind: &SourceKind) -> bool {
+        self.source_kind.as_ref().unwrap_or(&SourceKind::ClusterQueue) == kind
+    }
+
+    /// Its value for an object.
+    pub fn value_of<'a>(&self, meta: &'a ObjectMeta) -> &'a str {
+        let value = if !self.source_annotation_key.is_empty() {
+            meta.annotations.get(&self.source_annotation_key)
+        } else if !self.source_label_key.is_empty() {
+            meta.labels.get(&self.source_label_key)
+        } else {
+            meta.labels.get(&self.name)
+        };
+        let value = value.map_or("", String::as_str);
+        let is_tracked = self.tracked_values.is_empty() || self.tracked_values.iter().any(|known| known == value);
+        if is_tracked { value } else { UNTRACKED }
     }
 }
 

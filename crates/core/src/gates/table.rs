@@ -143,13 +143,13 @@ gates! {
     /// Forbids changing the group size of a managed LeaderWorkerSet.
     LWSImmutableGroupSize { "0.20": beta, on }, unread;
     /// Reports metrics per LocalQueue.
-    LocalQueueMetrics { "0.10": alpha, off; "0.17": beta, on }, unread;
+    LocalQueueMetrics { "0.10": alpha, off; "0.17": beta, on };
     /// Leaves jobs outside the selected namespaces alone even when they name a queue.
     ManagedJobsNamespaceSelectorAlwaysRespected { "0.13": alpha, off; "0.15": beta, on; "0.19": ga, on, locked }, unread;
     /// Reports how long after a job its workload was created.
-    MetricForWorkloadCreationLatency { "0.18": beta, on }, unread;
+    MetricForWorkloadCreationLatency { "0.18": beta, on };
     /// Reports metrics per Cohort and the info metrics of queues.
-    MetricsForCohorts { "0.18": beta, on }, unread;
+    MetricsForCohorts { "0.18": beta, on };
     /// Dispatches jobs to other clusters.
     MultiKueue { "0.6": alpha, off; "0.9": beta, on }, unread;
     /// Dispatches job kinds that only the configuration knows.
