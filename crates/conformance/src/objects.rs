@@ -123,6 +123,16 @@ impl Objects {
         Ok(())
     }
 
+    /// Applies conditions: those of the same type are replaced, the others stay.
+    pub(crate) fn add_conditions<T: Object>(&mut self, object: &T, applied: &Value) {
+        let Some(stored) = self.stored.get_mut(&place(object)) else { return };
+        let applied = applied["status"]["conditions"].as_array().cloned().unwrap_or_default();
+        let mut conditions = stored["status"]["conditions"].as_array().cloned().unwrap_or_default();
+        conditions.retain(|old| !applied.iter().any(|new| new["type"] == old["type"]));
+        conditions.extend(applied);
+        stored["status"]["conditions"] = conditions.into();
+    }
+
     /// Asks for an object to be gone; says whether it was there.
     pub(crate) fn delete<T: Object>(&mut self, object: &T) -> bool {
         let place = place(object);

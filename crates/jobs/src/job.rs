@@ -26,6 +26,34 @@ pub enum CannotStart {
     Conflict(#[from] Conflict),
 }
 
+/// Why a job is stopped.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum StopReason {
+    WorkloadDeleted,
+    /// With the reason of the eviction.
+    WorkloadEvicted(String),
+    NoMatchingWorkload,
+    NotAdmitted,
+}
+
+impl std::fmt::Display for StopReason {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::WorkloadDeleted => f.write_str("WorkloadDeleted"),
+            Self::WorkloadEvicted(cause) => write!(f, "WorkloadEvictedDueTo{cause}"),
+            Self::NoMatchingWorkload => f.write_str("NoMatchingWorkload"),
+            Self::NotAdmitted => f.write_str("NotAdmitted"),
+        }
+    }
+}
+
+/// Why a job is stopped, and what is said about it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Stop<'a> {
+    pub reason: StopReason,
+    pub message: &'a str,
+}
+
 /// One request of stopping a job; each is sent when the one before it was answered.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Write<J> {
@@ -33,6 +61,8 @@ pub enum Write<J> {
     Spec(J),
     /// The job's status is to be like this.
     Status(J),
+    /// The job is told that it ends, and why, by the condition `TerminationTarget`; then it is deleted.
+    Terminate { reason: String, message: String },
 }
 
 /// A job of some kind, as the framework sees it. The object is a partial view: what it does not know stays as it is.
@@ -72,8 +102,18 @@ pub trait Job: Object + Clone + PartialEq + Send + Sync + 'static {
         None
     }
 
+    /// Whether its labels put it under our management, for kinds that have a label for that.
+    fn is_ours(&self) -> bool {
+        true
+    }
+
+    /// The same without what keeps it from being deleted, if anything of ours does.
+    fn released(&self) -> Option<Self> {
+        None
+    }
+
     /// The requests that stop it, given what its pod templates were before it ran, if that is known.
-    fn stop(&self, original: Option<&[PodSetInfo]>) -> Vec<Write<Self>> {
+    fn stop(&self, _: &Stop<'_>, original: Option<&[PodSetInfo]>) -> Vec<Write<Self>> {
         if self.is_suspended() {
             return Vec::new();
         }

@@ -1,6 +1,7 @@
 //! The job kinds, one file each, and what is done with jobs of any kind.
 
 pub mod batch_job;
+pub mod pod;
 
 use std::pin::Pin;
 

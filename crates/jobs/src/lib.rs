@@ -7,6 +7,7 @@
 pub mod job;
 
 pub mod name;
+pub mod pod_shape;
 pub mod topology_request;
 
 pub mod start;

@@ -1,22 +1,26 @@
 //! Looks at jobs of one kind: reads what is around them, and carries out what is to be done.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use kueue_api::core_v1::{Namespace, PriorityClass};
 use kueue_api::kueue::names::{FIELD_MANAGER_KUEUE, FINALIZER_RESOURCE_IN_USE};
 use kueue_api::kueue::v1beta2::{ResourceFlavor, Workload, WorkloadPriorityClass};
-use kueue_api::meta::OwnerReference;
+use kueue_api::meta::{ConditionStatus, OwnerReference};
+use kueue_core::time::Time;
 use kueue_runtime::client::{Client, Dependents, Failure, Patch};
+use kueue_runtime::clock::Clock;
 use kueue_runtime::events::{Event, Recorder, Regarding};
 use kueue_runtime::informer::{Delta, Index, Store};
 use kueue_runtime::key::Key;
 use kueue_runtime::queue::WorkQueue;
 use kueue_runtime::reconciler::{Next, Reconciler};
+use serde_json::{Value, json};
 use tokio::sync::mpsc::UnboundedSender;
 
 use crate::job::{Job, Write};
 use crate::report::Fact;
-use crate::step::{Action, Outcome, Settings, Surroundings, step, step_gone};
+use crate::step::{Action, Outcome, Settings, Surroundings, step, step_gone, step_leaving};
 use crate::workload::prebuilt_name;
 
 /// What jobs of all kinds are looked at with.
@@ -60,6 +64,7 @@ pub fn queue_owners<J: Job>(delta: &Delta<Workload>, queue: &WorkQueue<Key>) {
 #[derive(Debug)]
 pub struct JobReconciler<J> {
     pub client: Client,
+    pub clock: Clock,
     pub recorder: Recorder,
     pub settings: Arc<Settings>,
     pub jobs: Arc<Store<J>>,
@@ -80,7 +85,7 @@ impl<J: Job> Reconciler<Key> for JobReconciler<J> {
         let job = self.jobs.get(key).map(|stored| stored.object);
         let outcome = match &job {
             Some(job) if job.metadata().deletion_timestamp.is_none() => self.look(job, workloads),
-            Some(_) => step_gone(&workloads),
+            Some(job) => step_leaving(&**job, &workloads),
             None if workloads.is_empty() => return Ok(Next::Done),
             // Its Workloads may be seen before the job is: only the server knows that it is gone.
             None => match self.client.get::<J>(key).await {
@@ -94,7 +99,7 @@ impl<J: Job> Reconciler<Key> for JobReconciler<J> {
 }
 
 impl<J: Job> JobReconciler<J> {
-    fn look(&self, job: &J, workloads: Vec<Arc<Workload>>) -> Outcome<J> {
+    pub(crate) fn look(&self, job: &J, workloads: Vec<Arc<Workload>>) -> Outcome<J> {
         let meta = job.metadata();
         let stores = &self.stores;
         let prebuilt = prebuilt_name(meta, self.settings.gates);
@@ -112,48 +117,53 @@ impl<J: Job> JobReconciler<J> {
         step(job, &around)
     }
 
-    async fn carry_out(&self, job: Option<&J>, outcome: Outcome<J>) -> Result<Next, Failure> {
+    pub(crate) async fn carry_out(&self, job: Option<&J>, outcome: Outcome<J>) -> Result<Next, Failure> {
         // What the job is like now, as far as we know: each request is the difference to the one before it.
         let mut current = job.cloned();
         for action in outcome.actions {
-            match action {
-                Action::Write(write) => {
-                    if let Some(known) = &mut current {
-                        self.write(known, write).await?;
-                    }
+            self.act(&mut current, action).await?;
+        }
+        next(outcome.failure, outcome.after)
+    }
+
+    /// Does one thing about a job that is as given, as far as we know.
+    pub(crate) async fn act(&self, current: &mut Option<J>, action: Action<J>) -> Result<(), Failure> {
+        match action {
+            Action::Write(write) => {
+                if let Some(known) = current {
+                    self.write(known, write).await?;
                 }
-                Action::CreateWorkload(workload) => drop(self.client.create(&*workload).await?),
-                Action::UpdateWorkload { old, new } => self.update(&old, &new).await?,
-                Action::DeleteWorkload(workload) => {
-                    self.unguard(&workload).await?;
-                    let (key, uid) = (Key::of(&*workload), &workload.metadata.uid);
-                    gone_is_fine(self.client.delete::<Workload>(&key, uid, Dependents::Background).await)?;
-                }
-                Action::Unguard(workload) => self.unguard(&workload).await?,
-                Action::Report(workload, report) => {
-                    let uid = workload.metadata.uid.clone();
-                    // Nobody is there to be told only while everything ends.
-                    drop(self.facts.send(Fact { workload: Key::of(&*workload), uid, report }));
-                }
-                Action::Event { is_warning, reason, message } => {
-                    if let Some(job) = job {
-                        let (regarding, reason) = (Regarding::of(job), reason.to_owned());
-                        self.recorder.record(Event { regarding, is_warning, reason, note: message });
-                    }
+            }
+            Action::CreateWorkload(workload) => drop(self.client.create(&*workload).await?),
+            Action::UpdateWorkload { old, new } => self.update(&old, &new).await?,
+            Action::DeleteWorkload(workload) => {
+                self.unguard(&workload).await?;
+                let (key, uid) = (Key::of(&*workload), &workload.metadata.uid);
+                gone_is_fine(self.client.delete::<Workload>(&key, uid, Dependents::Background).await)?;
+            }
+            Action::Unguard(workload) => self.unguard(&workload).await?,
+            Action::Report(workload, report) => {
+                let uid = workload.metadata.uid.clone();
+                // Nobody is there to be told only while everything ends.
+                drop(self.facts.send(Fact { workload: Key::of(&*workload), uid, report }));
+            }
+            Action::Event { is_warning, reason, message } => {
+                if let Some(job) = current {
+                    let (regarding, reason) = (Regarding::of(job), reason.to_owned());
+                    self.recorder.record(Event { regarding, is_warning, reason, note: message });
                 }
             }
         }
-        match (outcome.failure, outcome.after) {
-            (Some(failure), _) => Err(Failure::Missing(failure)),
-            (None, Some(wait)) => Ok(Next::After(wait)),
-            (None, None) => Ok(Next::Done),
-        }
+        Ok(())
     }
 
     async fn write(&self, known: &mut J, write: Write<J>) -> Result<(), Failure> {
         let (mut wanted, is_status) = match write {
             Write::Spec(job) => (job, false),
             Write::Status(job) => (job, true),
+            Write::Terminate { reason, message } => {
+                return gone_is_fine(self.terminate(known, &reason, &message).await);
+            }
         };
         let patch = Patch::between(known, &wanted, FIELD_MANAGER_KUEUE);
         if let Some(patch) = patch.map(|patch| if is_status { patch.of_status() } else { patch }) {
@@ -162,6 +172,13 @@ impl<J: Job> JobReconciler<J> {
             *known = wanted;
         }
         Ok(())
+    }
+
+    async fn terminate(&self, job: &J, reason: &str, message: &str) -> Result<(), Failure> {
+        let told = last_words(job, reason, message, self.clock.time());
+        let key = Key::of(job);
+        self.client.patch::<J>(&key, &Patch::apply(told, FIELD_MANAGER_KUEUE).of_status()).await?;
+        self.client.delete::<J>(&key, &job.metadata().uid, Dependents::Background).await
     }
 
     async fn update(&self, old: &Workload, new: &Workload) -> Result<(), Failure> {
@@ -178,6 +195,24 @@ impl<J: Job> JobReconciler<J> {
     }
 }
 
-fn gone_is_fine(result: Result<(), Failure>) -> Result<(), Failure> {
+/// What a job is told before it is deleted, to be applied to its status.
+pub fn last_words<J: Job>(job: &J, reason: &str, message: &str, now: Time) -> Value {
+    let meta = job.metadata();
+    let condition = json!({"type": "TerminationTarget", "status": ConditionStatus::True, "lastTransitionTime": now,
+        "reason": reason, "message": message});
+    json!({"apiVersion": J::api_version(), "kind": J::KIND, "status": {"conditions": [condition]},
+        "metadata": {"name": meta.name, "namespace": meta.namespace, "uid": meta.uid}})
+}
+
+/// When to look again.
+pub(crate) fn next(failure: Option<String>, after: Option<Duration>) -> Result<Next, Failure> {
+    match (failure, after) {
+        (Some(failure), _) => Err(Failure::Missing(failure)),
+        (None, Some(wait)) => Ok(Next::After(wait)),
+        (None, None) => Ok(Next::Done),
+    }
+}
+
+pub(crate) fn gone_is_fine(result: Result<(), Failure>) -> Result<(), Failure> {
     result.or_else(|failure| if failure.is_not_found() { Ok(()) } else { Err(failure) })
 }

@@ -14,11 +14,11 @@ use std::time::Duration;
 use kueue_api::core_v1::PriorityClass;
 use kueue_api::kueue::names::{condition, event, reason};
 use kueue_api::kueue::v1beta2::{ResourceFlavor, Workload, WorkloadPriorityClass};
-use kueue_api::meta::ConditionStatus;
+use kueue_api::meta::{ConditionStatus, ObjectMeta};
 use kueue_core::gates::Gates;
 use kueue_core::selector::LabelSelector;
 
-use crate::job::{Job, Write};
+use crate::job::{Job, Stop, StopReason, Write};
 use crate::report::Report;
 use crate::workload::{Copied, prebuilt_name, queue_name};
 
@@ -117,7 +117,7 @@ impl<J> Outcome<J> {
 
 /// What is to be done about a job that is there and is not being deleted.
 pub fn step<J: Job>(job: &J, around: &Surroundings<'_>) -> Outcome<J> {
-    if !is_managed(job, around) {
+    if !job.is_ours() || !is_managed(job.metadata(), around) {
         return Outcome::default();
     }
     match ensure::one_workload(job, around) {
@@ -143,23 +143,36 @@ pub fn step_gone<J>(workloads: &[Arc<Workload>]) -> Outcome<J> {
     actions.into()
 }
 
+/// What is to be done about a job that is being deleted.
+pub fn step_leaving<J: Job>(job: &J, workloads: &[Arc<Workload>]) -> Outcome<J> {
+    let mut outcome = step_gone(workloads);
+    outcome.actions.extend(release(job));
+    outcome
+}
+
 /// Whether the job is any business of ours.
-fn is_managed<J: Job>(job: &J, around: &Surroundings<'_>) -> bool {
+pub(crate) fn is_managed(job: &ObjectMeta, around: &Surroundings<'_>) -> bool {
     let Some(namespace) = &around.namespace else { return false };
     if around.settings.namespaces.as_ref().is_some_and(|selector| !selector.matches(namespace)) {
         return false;
     }
-    !queue_name(job.metadata()).is_empty() || around.settings.manages_without_queue
+    !queue_name(job).is_empty() || around.settings.manages_without_queue
+}
+
+/// Lets go of a job that is over.
+pub(crate) fn release<J: Job>(job: &J) -> Vec<Action<J>> {
+    job.released().map(|free| Action::Write(Write::Spec(free))).into_iter().collect()
 }
 
 fn without_workload<J: Job>(job: &J, around: &Surroundings<'_>) -> Outcome<J> {
     if job.finished().is_some() {
-        return Outcome::default();
+        return release(job).into();
     }
     let is_prebuilt = prebuilt_name(job.metadata(), around.settings.gates).is_some();
     let mut actions = Vec::new();
     if is_prebuilt {
-        actions = stages::stop(job, None, "missing workload");
+        let why = Stop { reason: StopReason::NoMatchingWorkload, message: "missing workload" };
+        actions = stages::stop(job, None, &why);
     }
     // Pods that still run use quota that a new Workload would be given a second time.
     if job.is_active() {

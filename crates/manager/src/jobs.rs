@@ -35,6 +35,7 @@ pub(crate) fn connect<J: Job>(
     informers.add(informer);
     let reconciler = JobReconciler {
         client: shared.client.clone(),
+        clock: shared.clock,
         recorder: shared.recorder.named(J::EVENT_SOURCE),
         settings,
         jobs,

@@ -5,6 +5,7 @@ use kueue_api::kueue::v1beta2::Workload;
 use kueue_engine::Settings;
 use kueue_jobs::job::{Job, Write};
 use kueue_jobs::kinds;
+use kueue_jobs::reconciler::last_words;
 use kueue_jobs::step::{Action, Outcome};
 
 use super::Objects;
@@ -27,6 +28,11 @@ impl Objects {
                     let wanted = match write {
                         Write::Spec(wanted) => self.update(known, wanted).map(|()| wanted)?,
                         Write::Status(wanted) => self.update_status(known, wanted).map(|()| wanted)?,
+                        Write::Terminate { reason, message } => {
+                            self.add_conditions(known, &last_words(known, reason, message, self.now));
+                            self.delete(known);
+                            continue;
+                        }
                     };
                     known.clone_from(wanted);
                 }

@@ -122,7 +122,7 @@ gates! {
     /// Under fair sharing, looks first at workloads whose part of the hierarchy does not borrow.
     FairSharingPrioritizeNonBorrowing { "0.17": beta, on };
     /// Frees the quota of a plain pod as soon as its deletion starts instead of when it is gone.
-    FastQuotaReleaseInPodIntegration { "0.17": alpha, off }, unread;
+    FastQuotaReleaseInPodIntegration { "0.17": alpha, off };
     /// Finishes workloads whose job no longer exists.
     FinishOrphanedWorkloads { "0.18": beta, on };
     /// Honours `flavorFungibility`: whether to borrow or preempt in this flavor before trying the next.

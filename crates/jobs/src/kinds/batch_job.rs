@@ -15,7 +15,7 @@ use kueue_api::wire::wire_struct;
 use kueue_core::gates::Gates;
 use kueue_core::time::Time;
 
-use crate::job::{self, CannotStart, Finish, Write};
+use crate::job::{self, CannotStart, Finish, Stop, Write};
 use crate::topology_request::{BadTopologyRequest, PodIndexes, go_bool, topology_request};
 
 const GROUP: &str = "batch";
@@ -179,7 +179,7 @@ impl job::Job for Job {
         Some(vec![ReclaimablePod { name: DEFAULT_POD_SET.to_owned(), count: parallelism - remaining }])
     }
 
-    fn stop(&self, original: Option<&[PodSetInfo]>) -> Vec<Write<Self>> {
+    fn stop(&self, _: &Stop<'_>, original: Option<&[PodSetInfo]>) -> Vec<Write<Self>> {
         let mut writes = Vec::new();
         let mut job = self.clone();
         if job.spec.suspend != Some(true) {

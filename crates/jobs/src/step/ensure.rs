@@ -8,7 +8,7 @@ use kueue_core::gates::Gate;
 use kueue_core::label as labels;
 
 use super::{Action, Outcome, Surroundings, is_true, stages};
-use crate::job::Job;
+use crate::job::{Job, Stop, StopReason};
 use crate::report::Report;
 use crate::start;
 use crate::workload::{self, PriorityClasses, controller_reference, prebuilt_name, priority_class_name};
@@ -56,7 +56,7 @@ pub(super) fn one_workload<J: Job>(job: &J, around: &Surroundings<'_>) -> Found<
             [old] => (Some(&**old), "No matching Workload; restoring pod templates according to existent Workload"),
             _ => (None, "Missing Workload; unable to restore pod templates"),
         };
-        actions = stages::stop(job, old, message);
+        actions = stages::stop(job, old, &Stop { reason: StopReason::NoMatchingWorkload, message });
     }
     if !others.is_empty() {
         for other in others {

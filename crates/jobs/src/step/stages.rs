@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use kueue_api::kueue::names::{condition, event, reason};
-use kueue_api::kueue::v1beta2::{CheckState, Workload};
+use kueue_api::kueue::v1beta2::{CheckState, ReclaimablePod, Workload};
 use kueue_api::meta::{Condition, ConditionStatus};
 use kueue_api::pod_sets;
 use kueue_core::gates::Gate;
 
-use super::{Action, Outcome, Surroundings, is_true};
-use crate::job::Job;
+use super::{Action, Outcome, Surroundings, is_true, release};
+use crate::job::{Job, Stop, StopReason, Write};
 use crate::report::Report;
 use crate::start::{self, NotGiven};
 use crate::workload::queue_name;
@@ -22,22 +22,27 @@ pub(super) fn with_workload<J: Job>(job: &J, workload: &Arc<Workload>, around: &
     };
     if is_true(workload, condition::FINISHED) {
         // Told again only while there is something left to do: the finalizer.
-        return match workload.metadata.finalizers.is_empty() {
-            true => Outcome::default(),
-            false => vec![finished(workload), Action::Unguard(Arc::clone(workload))].into(),
-        };
+        let mut actions = release(job);
+        if !workload.metadata.finalizers.is_empty() {
+            actions.extend([finished(workload), Action::Unguard(Arc::clone(workload))]);
+        }
+        return actions.into();
     }
     if workload.metadata.deletion_timestamp.is_some() {
-        let mut actions = stop(job, Some(workload), "Workload is deleted");
+        let why = Stop { reason: StopReason::WorkloadDeleted, message: "Workload is deleted" };
+        let mut actions = stop(job, Some(workload), &why);
         actions.push(Action::Unguard(Arc::clone(workload)));
         return actions.into();
     }
     if let Some(end) = job.finished() {
         let reason = if end.is_success { reason::finished::SUCCEEDED } else { reason::finished::FAILED };
         let report = Report::Finished { reason, message: end.message };
-        return vec![Action::Report(Arc::clone(workload), report)].into();
+        let mut actions = vec![Action::Report(Arc::clone(workload), report)];
+        actions.extend(release(job));
+        return actions.into();
     }
-    if let Some(report) = reclaimable(job, workload, around).or_else(|| pods_ready(job, workload, around)) {
+    let report = reclaimable(|| job.reclaimable_pods(), workload, around);
+    if let Some(report) = report.or_else(|| pods_ready(|| job.pods_ready(), workload, around)) {
         return vec![Action::Report(Arc::clone(workload), report)].into();
     }
     if is_true(workload, condition::EVICTED) {
@@ -46,15 +51,22 @@ pub(super) fn with_workload<J: Job>(job: &J, workload: &Arc<Workload>, around: &
     match job.is_suspended() {
         true => waiting(job, workload, around),
         false if is_true(workload, condition::ADMITTED) => Outcome::default(),
-        false => stop(job, Some(workload), "Not admitted by cluster queue").into(),
+        false => {
+            let why = Stop { reason: StopReason::NotAdmitted, message: "Not admitted by cluster queue" };
+            stop(job, Some(workload), &why).into()
+        }
     }
 }
 
 /// Pods that are done, where that is not known yet.
-fn reclaimable<J: Job>(job: &J, workload: &Workload, around: &Surroundings<'_>) -> Option<Report> {
-    let mut pods = job.reclaimable_pods().filter(|_| around.settings.gates.enabled(Gate::ReclaimablePods))?;
+pub(crate) fn reclaimable(
+    pods: impl FnOnce() -> Option<Vec<ReclaimablePod>>,
+    workload: &Workload,
+    around: &Surroundings<'_>,
+) -> Option<Report> {
+    let mut pods = pods().filter(|_| around.settings.gates.enabled(Gate::ReclaimablePods))?;
     pod_sets::limit_reclaimable(&mut pods, &workload.spec.pod_sets);
-    let sorted = |pods: &[kueue_api::kueue::v1beta2::ReclaimablePod]| {
+    let sorted = |pods: &[ReclaimablePod]| {
         let mut counts: Vec<(String, i32)> = pods.iter().map(|pods| (pods.name.clone(), pods.count)).collect();
         counts.sort();
         counts
@@ -63,7 +75,11 @@ fn reclaimable<J: Job>(job: &J, workload: &Workload, around: &Surroundings<'_>) 
 }
 
 /// Whether all pods are ready, where that is news.
-fn pods_ready<J: Job>(job: &J, workload: &Workload, around: &Surroundings<'_>) -> Option<Report> {
+pub(crate) fn pods_ready(
+    are_ready: impl FnOnce() -> bool,
+    workload: &Workload,
+    around: &Surroundings<'_>,
+) -> Option<Report> {
     if !around.settings.waits_for_pods {
         return None;
     }
@@ -71,7 +87,7 @@ fn pods_ready<J: Job>(job: &J, workload: &Workload, around: &Surroundings<'_>) -
     let known_reason = known.map_or("", |known| known.reason.as_str());
     let was_recovering = [reason::pods_ready::WAIT_FOR_RECOVERY, reason::pods_ready::RECOVERED].contains(&known_reason);
     let is_admitted = is_true(workload, condition::ADMITTED);
-    let (status, reason, message) = if is_admitted && job.pods_ready() {
+    let (status, reason, message) = if is_admitted && are_ready() {
         let reason = if was_recovering { reason::pods_ready::RECOVERED } else { reason::pods_ready::STARTED };
         (ConditionStatus::True, reason, "All pods reached readiness and the workload is running")
     } else if is_admitted
@@ -89,12 +105,19 @@ fn pods_ready<J: Job>(job: &J, workload: &Workload, around: &Surroundings<'_>) -
 
 /// An evicted job stops; when nothing of it runs any more, its quota is free.
 fn evicted<J: Job>(job: &J, workload: &Arc<Workload>) -> Outcome<J> {
-    let message = condition_of(workload, condition::EVICTED).map_or("", |evicted| evicted.message.as_str());
-    let mut actions = stop(job, Some(workload), message);
+    let mut actions = stop(job, Some(workload), &eviction(workload));
     if is_true(workload, condition::QUOTA_RESERVED) && !job.is_active() {
         actions.push(Action::Report(Arc::clone(workload), Report::Stopped));
     }
     actions.into()
+}
+
+/// Why an evicted job is stopped.
+pub(crate) fn eviction(workload: &Workload) -> Stop<'_> {
+    let evicted = condition_of(workload, condition::EVICTED);
+    let cause = evicted.map(|evicted| evicted.reason.clone()).unwrap_or_default();
+    let message = evicted.map_or("", |evicted| evicted.message.as_str());
+    Stop { reason: StopReason::WorkloadEvicted(cause), message }
 }
 
 /// A suspended job starts when it may, and follows its queue while it may not.
@@ -139,20 +162,21 @@ fn start_job<J: Job>(job: &J, workload: &Arc<Workload>, around: &Surroundings<'_
         Err(error) => failed(error.to_string()),
         Ok(()) => {
             let message = format!("Admitted by clusterQueue {}", admission.cluster_queue);
-            let write = Action::Write(crate::job::Write::Spec(started));
+            let write = Action::Write(Write::Spec(started));
             vec![write, Action::event(event::job::STARTED, message)].into()
         }
     }
 }
 
 /// The requests that stop a job, and the event that says why; nothing when it is stopped.
-pub(super) fn stop<J: Job>(job: &J, workload: Option<&Workload>, message: &str) -> Vec<Action<J>> {
+pub(super) fn stop<J: Job>(job: &J, workload: Option<&Workload>, why: &Stop<'_>) -> Vec<Action<J>> {
     let original = workload.map(start::original);
-    let writes = job.stop(original.as_deref());
-    let is_stopped_now = !writes.is_empty() && !job.is_suspended();
+    let writes = job.stop(why, original.as_deref());
+    let ends = writes.iter().any(|write| matches!(write, Write::Terminate { .. }));
+    let is_stopped_now = ends || (!writes.is_empty() && !job.is_suspended());
     let mut actions: Vec<Action<J>> = writes.into_iter().map(Action::Write).collect();
     if is_stopped_now {
-        actions.push(Action::event(event::job::STOPPED, message));
+        actions.push(Action::event(event::job::STOPPED, why.message));
     }
     actions
 }

@@ -2,7 +2,7 @@ use kueue_core::gates::Gate;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::job::Job as _;
+use crate::job::{Job as _, StopReason};
 
 fn job(spec: &Value, annotations: &Value, status: &Value) -> Job {
     let mut job = json!({"metadata": {"name": "j", "annotations": annotations}, "spec": spec, "status": status});
@@ -70,13 +70,14 @@ fn stopping_takes_three_requests_and_is_resumed_where_it_broke_off() {
     let mut running = before.clone();
     running.run(&given(1, "a"), Gates::default()).unwrap();
     running.status.start_time = Some("2026-01-01T00:00:00Z".parse().unwrap());
-    let writes = running.stop(Some(&original(&before)));
+    let why = Stop { reason: StopReason::NotAdmitted, message: "" };
+    let writes = running.stop(&why, Some(&original(&before)));
     let [Write::Spec(first), Write::Status(second), Write::Spec(third)] = &writes[..] else { panic!("{writes:?}") };
     assert!(!first.is_suspended() && first.spec.suspend == Some(true), "not suspended until all is done");
     assert_eq!(second.status.start_time, None);
     assert_eq!(*third, before);
-    assert_eq!(second.stop(Some(&original(&before))), [Write::Spec(before.clone())]);
-    assert_eq!(third.stop(Some(&original(&before))), []);
+    assert_eq!(second.stop(&why, Some(&original(&before))), [Write::Spec(before.clone())]);
+    assert_eq!(third.stop(&why, Some(&original(&before))), []);
 }
 
 #[test]
