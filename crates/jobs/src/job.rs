@@ -3,9 +3,11 @@
 use kueue_api::kueue::v1beta2::{PodSet, ReclaimablePod};
 use kueue_api::meta::Object;
 use kueue_api::pod_set_info::{Conflict, PodSetInfo};
+use kueue_core::field::Errors;
 use kueue_core::gates::Gates;
 
 use crate::topology_request::BadTopologyRequest;
+use crate::webhook::{self, Around, Unanswerable, validation};
 
 /// How a job ended.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -71,6 +73,12 @@ pub trait Job: Object + Clone + PartialEq + Send + Sync + 'static {
     const FRAMEWORK: &'static str;
     /// The name in events of its controller.
     const EVENT_SOURCE: &'static str;
+    /// Whether a Workload may be made for it beforehand.
+    const TAKES_PREBUILT: bool = false;
+    /// Whether it may follow its size by slices.
+    const MAY_BE_ELASTIC: bool = false;
+    /// Who runs jobs that say nothing about it, for kinds that can be run by somebody else.
+    const NATIVE_MANAGER: Option<&'static str> = None;
 
     /// Whether it runs no pods, and is to run none.
     fn is_suspended(&self) -> bool;
@@ -128,5 +136,28 @@ pub trait Job: Object + Clone + PartialEq + Send + Sync + 'static {
     /// The PriorityClass that counts for the job, where it is not that of its first pod set.
     fn priority_class(&self) -> Option<String> {
         None
+    }
+
+    /// Who runs it, where it says so.
+    fn managed_by(&self) -> Option<&str> {
+        None
+    }
+
+    /// Called only for kinds with a [`NATIVE_MANAGER`](Job::NATIVE_MANAGER).
+    fn set_managed_by(&mut self, _manager: &str) {}
+
+    /// Fills in what a new job does not say.
+    fn complete(&mut self, around: &Around<'_>) -> Result<(), Unanswerable> {
+        webhook::default(self, around)
+    }
+
+    /// Every mistake in a new job.
+    fn validate_create(&self, around: &Around<'_>) -> Errors {
+        validation::create(self, around.settings.gates)
+    }
+
+    /// Every mistake in changing the old job to this one.
+    fn validate_update(&self, old: &Self, around: &Around<'_>) -> Errors {
+        validation::update(self, old, around.has_default_queue, around.settings.gates)
     }
 }

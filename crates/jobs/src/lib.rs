@@ -6,12 +6,17 @@
 
 pub mod job;
 
+pub mod ancestor;
+pub mod integrations;
+
 pub mod name;
 pub mod pod_shape;
 pub mod topology_request;
 
 pub mod start;
 pub mod workload;
+
+pub mod webhook;
 
 pub mod report;
 

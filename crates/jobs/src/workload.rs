@@ -37,15 +37,26 @@ fn max_execution_s(meta: &ObjectMeta) -> Option<i32> {
     (seconds > 0).then_some(seconds)
 }
 
+/// The longest name that a label can hold.
+const LONGEST_LABEL: usize = 63;
+
+/// Whether the name of a Workload that was made beforehand stands in the annotation. Without the gate only names do that
+/// are too long for the label.
+pub fn is_annotation_prebuilt(meta: &ObjectMeta, gates: Gates) -> bool {
+    let name = meta.annotations.get(annotation::PREBUILT_WORKLOAD_NAME).map_or("", String::as_str);
+    !name.is_empty() && (gates.enabled(Gate::WorkloadIdentifierAnnotations) || name.len() > LONGEST_LABEL)
+}
+
 /// The Workload that was made for the job beforehand.
 pub fn prebuilt_name(meta: &ObjectMeta, gates: Gates) -> Option<&str> {
-    let annotated = meta.annotations.get(annotation::PREBUILT_WORKLOAD_NAME);
-    let labelled = meta.labels.get(label::PREBUILT_WORKLOAD_NAME);
+    let labelled = meta.labels.get(label::PREBUILT_WORKLOAD_NAME).filter(|name| !name.is_empty());
+    let annotated = is_annotation_prebuilt(meta, gates);
+    let annotated = meta.annotations.get(annotation::PREBUILT_WORKLOAD_NAME).filter(|_| annotated);
     let name = match gates.enabled(Gate::WorkloadIdentifierAnnotations) {
         true => annotated.or(labelled),
-        false => labelled,
+        false => labelled.or(annotated),
     };
-    name.map(String::as_str).filter(|name| !name.is_empty())
+    name.map(String::as_str)
 }
 
 /// The job as the owner that manages an object.

@@ -151,7 +151,7 @@ gates! {
     /// Reports metrics per Cohort and the info metrics of queues.
     MetricsForCohorts { "0.18": beta, on };
     /// Dispatches jobs to other clusters.
-    MultiKueue { "0.6": alpha, off; "0.9": beta, on }, unread;
+    MultiKueue { "0.6": alpha, off; "0.9": beta, on };
     /// Dispatches job kinds that only the configuration knows.
     MultiKueueAdaptersForCustomJobs { "0.14": alpha, off; "0.15": beta, on }, unread;
     /// Takes the credentials of a worker cluster from a ClusterProfile.
@@ -195,7 +195,7 @@ gates! {
     /// Keeps generated workload names within 63 characters, so that they can be label values.
     ShortWorkloadNames { "0.17": alpha, off };
     /// Tolerates a missing owner of an object that is being deleted.
-    SkipAncestorCheckForDeletedWorkloads { "0.20": beta, on }, unread;
+    SkipAncestorCheckForDeletedWorkloads { "0.20": beta, on };
     /// Computes no new placement for a workload of one pod, which could not move anyway.
     SkipReassignmentForPodOwnedWorkloads { "0.19": beta, on };
     /// Manages SparkApplications.
@@ -252,7 +252,7 @@ gates! {
     /// Reads and writes pod group and prebuilt workload names as annotations instead of labels.
     WorkloadIdentifierAnnotations { "0.18": beta, on };
     /// Gives workloads without a priority class the one called `default`.
-    WorkloadPriorityClassDefaulting { "0.18": alpha, off; "0.20": beta, on }, unread;
+    WorkloadPriorityClassDefaulting { "0.18": alpha, off; "0.20": beta, on };
     /// Writes workload status with merge patches instead of server-side apply.
     WorkloadRequestUseMergePatch { "0.14": alpha, off }, unread;
     /// Refuses workloads with negative requests or limits.

@@ -5,6 +5,7 @@
 
 #[cfg(test)]
 mod tests;
+mod webhook;
 
 use kueue_api::core_v1::PodTemplateSpec;
 use kueue_api::kueue::names::{DEFAULT_POD_SET, annotation, label};
@@ -12,11 +13,13 @@ use kueue_api::kueue::v1beta2::{PodSet, ReclaimablePod};
 use kueue_api::meta::{Condition, ConditionStatus, object};
 use kueue_api::pod_set_info::PodSetInfo;
 use kueue_api::wire::wire_struct;
+use kueue_core::field::Errors;
 use kueue_core::gates::Gates;
 use kueue_core::time::Time;
 
 use crate::job::{self, CannotStart, Finish, Stop, Write};
 use crate::topology_request::{BadTopologyRequest, PodIndexes, go_bool, topology_request};
+use crate::webhook::{Around, Unanswerable, default};
 
 const GROUP: &str = "batch";
 const VERSION: &str = "v1";
@@ -80,10 +83,20 @@ impl Job {
 
     fn set_parallelism(&mut self, pods: i32) {
         self.spec.parallelism = Some(pods);
-        let synced = self.metadata.annotations.get(annotation::JOB_COMPLETIONS_EQUAL_PARALLELISM);
-        if synced.and_then(|value| go_bool(value)).unwrap_or(false) {
+        if self.syncs_completions() {
             self.spec.completions = Some(pods);
         }
+    }
+
+    /// Whether completions follow parallelism.
+    fn syncs_completions(&self) -> bool {
+        let synced = self.metadata.annotations.get(annotation::JOB_COMPLETIONS_EQUAL_PARALLELISM);
+        synced.and_then(|value| go_bool(value)).unwrap_or(false)
+    }
+
+    /// Whether each pod has an index of its own.
+    fn is_indexed(&self) -> bool {
+        self.spec.completion_mode.as_deref() == Some("Indexed")
     }
 
     fn is_stopping(&self) -> bool {
@@ -92,7 +105,7 @@ impl Job {
 
     /// How many completions are settled for good, one way or the other.
     fn settled(&self, completions: i32) -> i32 {
-        if self.spec.completion_mode.as_deref() != Some("Indexed") {
+        if !self.is_indexed() {
             return self.status.succeeded;
         }
         let failed = self.status.failed_indexes.as_deref().unwrap_or_default();
@@ -103,6 +116,9 @@ impl Job {
 impl job::Job for Job {
     const FRAMEWORK: &'static str = "batch/job";
     const EVENT_SOURCE: &'static str = "batch/job-kueue-controller";
+    const TAKES_PREBUILT: bool = true;
+    const MAY_BE_ELASTIC: bool = true;
+    const NATIVE_MANAGER: Option<&'static str> = Some("kubernetes.io/job-controller");
 
     fn is_suspended(&self) -> bool {
         self.spec.suspend == Some(true) && !self.is_stopping()
@@ -195,6 +211,28 @@ impl job::Job for Job {
             writes.push(Write::Spec(job));
         }
         writes
+    }
+
+    fn managed_by(&self) -> Option<&str> {
+        self.spec.managed_by.as_deref()
+    }
+
+    fn set_managed_by(&mut self, manager: &str) {
+        self.spec.managed_by = Some(manager.to_owned());
+    }
+
+    fn complete(&mut self, around: &Around<'_>) -> Result<(), Unanswerable> {
+        default(self, around)?;
+        webhook::gate_pods(self, around.settings.gates);
+        Ok(())
+    }
+
+    fn validate_create(&self, around: &Around<'_>) -> Errors {
+        webhook::create(self, around)
+    }
+
+    fn validate_update(&self, old: &Self, around: &Around<'_>) -> Errors {
+        webhook::update(self, old, around)
     }
 }
 
