@@ -4,6 +4,7 @@
 //! mutating webhooks. [`Server::approve`] runs on what would be stored: plugins, policies, validating webhooks, and last
 //! what counts usage. Deletions ask both at once.
 
+use std::borrow::Cow;
 use std::future::{Future, poll_fn};
 use std::pin::Pin;
 use std::sync::{Arc, Mutex};
@@ -12,9 +13,10 @@ use std::task::Poll;
 use serde_json::{Map, Value, json};
 
 use crate::kinds::Resource;
+use crate::managed::{self, Managers};
 use crate::rest::service::{Call, Server};
 use crate::status::Result;
-use crate::store::Store;
+use crate::store::{Object, Store};
 
 pub mod cel;
 mod matching;
@@ -194,6 +196,37 @@ impl Server {
             self.call_mutating(attributes, &mut object, old, &mut rounds).await?;
         }
         Ok(())
+    }
+
+    /// The same for an object whose managed fields are kept apart: webhooks see them in it, and may change them.
+    pub async fn mutate_whole(
+        &self,
+        attributes: &Attributes<'_>,
+        value: &mut Value,
+        managed: &mut Managers,
+        old: Option<&Object>,
+    ) -> Result<()> {
+        if !self.has_mutating_webhook(attributes) {
+            return self.mutate(attributes, Some(value), old.map(|old| &old.value)).await;
+        }
+        managed::put(value, managed);
+        let old = old.map(Object::whole);
+        self.mutate(attributes, Some(value), old.as_ref()).await?;
+        managed::take_changed(value, managed);
+        Ok(())
+    }
+
+    /// An object as those see it who are asked about a write: with managed fields, if anybody outside looks.
+    pub fn seen<'v>(&self, attributes: &Attributes<'_>, value: &'v Value, managed: &Managers) -> Cow<'v, Value> {
+        let is_shown = self.has_policy(attributes)
+            || self.has_mutating_webhook(attributes)
+            || self.has_validating_webhook(attributes);
+        if !is_shown {
+            return Cow::Borrowed(value);
+        }
+        let mut whole = value.clone();
+        managed::put(&mut whole, managed);
+        Cow::Owned(whole)
     }
 
     fn run_mutating_plugins(

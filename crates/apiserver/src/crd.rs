@@ -108,9 +108,7 @@ impl Server {
     pub async fn shown(&self, resource: &Resource, object: &Arc<Object>) -> Result<Arc<Object>> {
         if resource.storage == "events" {
             let other = crate::kinds::rules::event_form(&resource.group, &object.value);
-            return Ok(
-                other.map_or_else(|| Arc::clone(object), |value| Arc::new(Object::shown_as(value, object.revision)))
-            );
+            return Ok(other.map_or_else(|| Arc::clone(object), |value| Arc::new(object.shown_as(value))));
         }
         if resource.custom.as_ref().is_none_or(|custom| custom.is_uniform) {
             return Ok(Arc::clone(object));
@@ -144,7 +142,7 @@ impl Server {
         if value == object.value {
             return Arc::clone(object);
         }
-        Arc::new(Object::shown_as(value, object.revision))
+        Arc::new(object.shown_as(value))
     }
 
     /// What the schema and the rules of a custom resource have to say, or others of its definition.

@@ -20,7 +20,8 @@ pub mod set;
 pub mod typed;
 
 pub use conflict::{ApplyError, Conflict};
-use entries::{Manager, Managers, Owned};
+pub use entries::Managers;
+use entries::{Entry, Manager};
 use set::FieldSet;
 
 /// Who writes, which part, and when.
@@ -34,6 +35,8 @@ pub struct Intent {
     pub resets: &'static FieldSet,
 }
 
+/// Where an object tells them.
+pub const FIELD: &str = "managedFields";
 /// The name of whoever wrote before anybody kept track.
 const BEFORE_FIRST_APPLY: &str = "before-first-apply";
 /// The manager that used to keep what it applied in an annotation.
@@ -85,17 +88,26 @@ fn nothing(schema: &Schema) -> Value {
     value
 }
 
-fn take_entries(object: &mut Value) -> Option<Value> {
-    object.get_mut("metadata")?.as_object_mut()?.remove("managedFields")
+/// Takes what an object says of its managed fields out of it.
+pub fn take(object: &mut Value) -> Option<Value> {
+    object.get_mut("metadata")?.as_object_mut()?.remove(FIELD)
 }
 
-fn entries_of(object: Option<&Value>) -> Managers {
-    entries::stored(object.and_then(|object| object["metadata"].get("managedFields").cloned()))
+/// Puts managed fields into an object for somebody outside to see.
+pub fn put(object: &mut Value, managers: &Managers) {
+    if !managers.is_empty()
+        && let Some(metadata) = object_at(object, &["metadata"])
+    {
+        metadata.insert(FIELD.into(), managers.to_value());
+    }
 }
 
-fn write(object: &mut Value, managers: Managers) {
-    if let Some(metadata) = object_at(object, &["metadata"]) {
-        entries::write(metadata, managers);
+/// Takes managed fields that others may have changed out of an object again. What they cannot be is not believed.
+pub fn take_changed(object: &mut Value, managers: &mut Managers) {
+    match take(object).map(|given| Managers::parse(&given)) {
+        None => *managers = Managers::default(),
+        Some(Some(given)) => *managers = given,
+        Some(None) => {}
     }
 }
 
@@ -108,29 +120,31 @@ fn is_reset(entries: &Value) -> bool {
     }
 }
 
-/// Keeps track of a plain write.
-pub fn track(schema: &Schema, old: Option<&Value>, new: &mut Value, intent: &Intent) {
-    let given = take_entries(new);
-    let before = old.and_then(|old| old["metadata"].get("managedFields"));
-    let managers = match given {
-        // Most clients send back what they have read, and that need not be read again.
-        Some(given) if before == Some(&given) => entries::stored(Some(given)),
+/// An object and who owns what of it.
+#[derive(Debug, Clone, Copy)]
+pub struct Live<'a> {
+    pub value: &'a Value,
+    pub managers: &'a Managers,
+}
+
+/// Who owns what after a plain write; what the new object itself says of that is taken out of it.
+pub fn track(schema: &Schema, old: Option<Live<'_>>, new: &mut Value, intent: &Intent) -> Managers {
+    let known = || old.map(|old| old.managers.clone()).unwrap_or_default();
+    let managers = match take(new) {
         // Who owns what is told with the whole object only.
         Some(given) if intent.subresource.is_empty() => {
             if is_reset(&given) {
-                return;
+                return Managers::default();
             }
-            let managers = entries::given(given).unwrap_or_default();
-            if managers.is_empty() { entries_of(old) } else { managers }
+            Managers::parse(&given).filter(|managers| !managers.is_empty()).unwrap_or_else(known)
         }
-        _ => entries_of(old),
+        _ => known(),
     };
     if old.is_some() && managers.is_empty() {
         // Nobody keeps track of this object any more, until somebody applies.
-        return;
+        return managers;
     }
-    let managers = update(schema, old, new, intent, managers);
-    write(new, managers);
+    update(schema, old.map(|old| old.value), new, intent, managers)
 }
 
 fn update(schema: &Schema, old: Option<&Value>, new: &Value, intent: &Intent, mut managers: Managers) -> Managers {
@@ -139,60 +153,51 @@ fn update(schema: &Schema, old: Option<&Value>, new: &Value, intent: &Intent, mu
         None => compare(schema, &nothing(schema), new, intent),
     };
     reconcile::with_schema(schema, &mut managers);
-    let changed = difference.added.union(&difference.modified);
-    for other in managers.values_mut() {
-        other.set.subtract(&changed);
+    for other in managers.iter_mut() {
+        other.set.subtract(&difference.changed);
         other.set.subtract(&difference.removed);
     }
-    let mine = changed.difference(&NOT_OWNED);
+    let mine = difference.changed.difference(&NOT_OWNED);
     if !mine.is_empty() {
         let own = Manager::of(&intent.manager, true, &intent.api_version, &intent.subresource);
-        let owned = managers.entry(own).or_insert_with(|| Owned {
-            set: FieldSet::default(),
-            time: None,
-            api_version: intent.api_version.clone(),
-        });
+        let owned = managers.entry(own, &intent.api_version);
         owned.set.unite(&mine);
         // What is written through a scale is dated in the scale, not in its object.
         if intent.subresource != scale::SUBRESOURCE {
-            owned.time = Some(intent.time.to_string());
+            owned.time = Some(intent.time.to_string().into());
         }
     }
-    managers.retain(|_, owned| !owned.set.is_empty());
-    entries::cap(&mut managers);
+    managers.drop_idle();
+    managers.cap();
     managers
 }
 
-/// The differences that this part of the object can have. Managed fields are not part of them.
+/// The differences that this part of the object can have.
 fn compare(schema: &Schema, old: &Value, new: &Value, intent: &Intent) -> typed::Difference {
     let mut difference = typed::compare(schema, old, new);
-    for set in [&mut difference.added, &mut difference.modified, &mut difference.removed] {
-        set.subtract_below(&MANAGED_FIELDS);
-        set.subtract_below(intent.resets);
-    }
+    difference.changed.subtract_below(intent.resets);
+    difference.removed.subtract_below(intent.resets);
     difference
 }
 
-static MANAGED_FIELDS: LazyLock<FieldSet> = LazyLock::new(|| fixed(&json!({"f:metadata": {"f:managedFields": {}}})));
-
-/// The live object with a configuration applied, and its managed fields.
+/// The live object with a configuration applied, and who owns what of it then.
 pub fn apply(
     schema: &Schema,
-    live: Option<&Value>,
+    live: Option<Live<'_>>,
     config: &Value,
     intent: &Intent,
     is_forced: bool,
-) -> Result<Value, ApplyError> {
+) -> Result<(Value, Managers), ApplyError> {
     check::check(schema, config).map_err(ApplyError::Typed)?;
     let empty;
     let base = match live {
-        Some(live) => live,
+        Some(live) => live.value,
         None => {
             empty = nothing(schema);
             &empty
         }
     };
-    let mut managers = entries_of(live);
+    let mut managers = live.map(|live| live.managers.clone()).unwrap_or_default();
     if live.is_some() && managers.is_empty() {
         let first = Intent { manager: BEFORE_FIRST_APPLY.into(), ..intent.clone() };
         managers = update(schema, None, base, &first, managers);
@@ -203,17 +208,15 @@ pub fn apply(
     mine.subtract_below(intent.resets);
     let (last, time) = managers.remove(&own).map(|last| (last.set, last.time)).unwrap_or_default();
     let mut merged = base.clone();
-    take_entries(&mut merged);
     typed::merge(schema, &mut merged, config);
     take_back(schema, &mut merged, &managers, &mine, &last);
     let difference = compare(schema, base, &merged, intent);
-    let changed = difference.added.union(&difference.modified);
     let mut conflicts = Vec::new();
-    for (manager, other) in &mut managers {
-        let contested = other.set.intersection(&changed);
+    for other in managers.iter_mut() {
+        let contested = other.set.intersection(&difference.changed);
         if !contested.is_empty() {
             other.set.subtract(&contested);
-            conflicts.push(Conflict { manager: manager.shown(), fields: contested });
+            conflicts.push(Conflict { manager: other.manager.shown(), fields: contested });
         }
         other.set.subtract(&difference.removed);
     }
@@ -224,42 +227,11 @@ pub fn apply(
             return Err(ApplyError::Conflicts(left));
         }
     }
-    let is_changed = !is_same_content(base, &merged);
-    let mine = mine.difference(&NOT_OWNED);
-    let time = if is_changed { Some(intent.time.to_string()) } else { time };
-    managers.insert(own, Owned { set: mine, time, api_version: intent.api_version.clone() });
-    write(&mut merged, managers);
-    Ok(merged)
-}
-
-/// Whether two objects are equal but for their managed fields.
-fn is_same_content(old: &Value, new: &Value) -> bool {
-    let (Some(old), Some(new)) = (old.as_object(), new.as_object()) else { return old == new };
-    old.len() == new.len()
-        && old.iter().zip(new).all(|((name, before), (other, after))| {
-            name == other && (before == after || name == "metadata" && is_same_metadata(before, after))
-        })
-}
-
-fn is_same_metadata(old: &Value, new: &Value) -> bool {
-    let (Some(old), Some(new)) = (old.as_object(), new.as_object()) else { return false };
-    let is_content = |(name, _): &(&String, &Value)| *name != "managedFields";
-    old.iter().filter(is_content).eq(new.iter().filter(is_content))
-}
-
-/// A write that changes nothing but the times of managed fields changes nothing.
-pub fn keep_times(old: &Value, new: &mut Value) {
-    let timeless = |object: &Value| -> Vec<Value> {
-        let mut entries = object["metadata"]["managedFields"].as_array().cloned().unwrap_or_default();
-        entries.iter_mut().filter_map(Value::as_object_mut).for_each(|entry| drop(entry.remove("time")));
-        // They are sorted by time.
-        entries.sort_by_key(ToString::to_string);
-        entries
-    };
-    let (before, after) = (&old["metadata"]["managedFields"], &new["metadata"]["managedFields"]);
-    if before != after && is_same_content(old, new) && timeless(old) == timeless(new) {
-        new["metadata"]["managedFields"] = before.clone();
-    }
+    let time = if *base != merged { Some(intent.time.to_string().into()) } else { time };
+    let set = mine.difference(&NOT_OWNED);
+    managers.insert(Entry { manager: own, set, time, api_version: intent.api_version.as_str().into() });
+    managers.drop_idle();
+    Ok((merged, managers))
 }
 
 /// The conflicts that remain when kubectl takes over what it applied before, on the client's side.
@@ -276,10 +248,7 @@ fn not_last_applied(schema: &Schema, live: &Value, intent: &Intent, conflicts: V
         object.remove("kind");
     }
     let difference = typed::compare(schema, &applied, live);
-    let mut allowed = typed::fields(schema, &applied);
-    for changed in [&difference.modified, &difference.added, &difference.removed] {
-        allowed.subtract(changed);
-    }
+    let allowed = typed::fields(schema, &applied).difference(&difference.changed).difference(&difference.removed);
     let left =
         conflicts.into_iter().map(|conflict| Conflict { fields: conflict.fields.difference(&allowed), ..conflict });
     left.filter(|conflict| !conflict.fields.is_empty()).collect()
@@ -297,7 +266,7 @@ fn take_back(schema: &Schema, merged: &mut Value, others: &Managers, mine: &Fiel
         typed::remove(schema, &mut kept, gone);
         named(&typed::fields(schema, &kept))
     };
-    let everybody = others.values().fold(mine.clone(), |all, owned| all.union(&owned.set));
+    let everybody = others.iter().fold(mine.clone(), |all, other| all.union(&other.set));
     // Back comes what somebody owns, and what was below it but was never this manager's.
     let gone = all.clone().difference(&left_after(&named(last))).difference(&named(&everybody));
     let gone = all.clone().difference(&left_after(&gone)).intersection(&named(last));

@@ -4,6 +4,7 @@ use kueue_core::field::{Error, Path};
 use serde_json::{Value, json};
 
 use crate::kinds::{Registry, Resource};
+use crate::managed;
 use crate::rest::body::{self, Encoding, Parsed};
 use crate::schema::{Schema, go};
 use crate::status::{About, Result, Status};
@@ -82,6 +83,11 @@ impl Patch {
             )));
         }
         Ok(Self { kind, value, problems })
+    }
+
+    /// Whether the patch may have to do with managed fields, so that it needs them in the object.
+    pub fn may_touch_managed(&self) -> bool {
+        self.kind != Kind::Merge || self.value["metadata"].get(managed::FIELD).is_some()
     }
 
     /// Changes the object, which has its apiVersion and kind.

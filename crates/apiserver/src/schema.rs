@@ -10,12 +10,14 @@ use serde_json::{Map, Value};
 
 pub mod defaults;
 pub mod embedded;
+mod field_name;
 pub mod go;
 mod keywords;
 pub mod load;
 pub mod prune;
 pub mod validate;
 
+pub use field_name::FieldName;
 pub use keywords::Keywords;
 
 /// One node: the form of the value and how it is treated where it stands.
@@ -44,7 +46,7 @@ pub enum Form {
     /// Named fields, and perhaps others that are all alike; `name` is Go's name of the struct.
     Struct {
         name: String,
-        fields: BTreeMap<String, Arc<Schema>>,
+        fields: BTreeMap<FieldName, Arc<Schema>>,
         /// Of a CRD's `properties` beside `additionalProperties`.
         others: Option<Arc<Schema>>,
     },
@@ -124,6 +126,14 @@ impl Schema {
         }
     }
 
+    /// The name and schema of a field that is declared by its name.
+    pub fn declared(&self, name: &str) -> Option<(&FieldName, &Arc<Schema>)> {
+        match &*self.form {
+            Form::Struct { fields, .. } => fields.get_key_value(name),
+            _ => None,
+        }
+    }
+
     /// The schema of the elements of a list.
     pub fn element(&self) -> Option<&Arc<Schema>> {
         match &*self.form {
@@ -138,10 +148,10 @@ impl Schema {
         let form = match &*self.form {
             Form::Struct { name: of, fields, others } => {
                 let mut fields = fields.clone();
-                fields.insert(name.to_owned(), schema);
+                fields.insert(name.into(), schema);
                 Form::Struct { name: of.clone(), fields, others: others.clone() }
             }
-            Form::Any => Form::Struct { name: String::new(), fields: [(name.to_owned(), schema)].into(), others: None },
+            Form::Any => Form::Struct { name: String::new(), fields: [(name.into(), schema)].into(), others: None },
             other => other.clone(),
         };
         Self { form: Arc::new(form), ..self.clone() }

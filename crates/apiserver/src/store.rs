@@ -6,25 +6,19 @@
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::ops::Bound;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
+use std::sync::{Arc, Mutex, MutexGuard};
 
-use bytes::Bytes;
-use serde_json::{Map, Value};
+use serde_json::Value;
 use tokio::sync::{mpsc, watch};
+
+use crate::managed::Managers;
+
+mod object;
+
+pub use object::{Content, Object};
 
 /// How many changes of a collection are remembered.
 pub const HISTORY_MAX: usize = 10_000;
-
-/// An object as it was written once. `apiVersion` and `kind` are not stored: they belong to the way it is asked for.
-#[derive(Debug)]
-pub struct Object {
-    pub value: Value,
-    /// When it was written; also in its metadata.
-    pub revision: u64,
-    /// Whether it has not been written since it was created.
-    pub is_new: bool,
-    encoded: OnceLock<Bytes>,
-}
 
 /// Name of an object in its collection; the namespace is empty when the kind has none.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -113,33 +107,6 @@ pub struct Snapshot {
     pub objects: Vec<(Key, Arc<Object>)>,
 }
 
-impl Object {
-    fn new(value: Value, revision: u64) -> Self {
-        Self { value, revision, is_new: false, encoded: OnceLock::new() }
-    }
-
-    /// An object that is shown and not stored.
-    pub fn pretended(value: Value) -> Self {
-        Self::new(value, 0)
-    }
-
-    /// A stored object in another form.
-    pub fn shown_as(value: Value, revision: u64) -> Self {
-        Self::new(value, revision)
-    }
-
-    pub fn metadata(&self) -> &Map<String, Value> {
-        static EMPTY: OnceLock<Map<String, Value>> = OnceLock::new();
-        self.value["metadata"].as_object().unwrap_or_else(|| EMPTY.get_or_init(Map::new))
-    }
-
-    /// The object as JSON, without apiVersion and kind; made once, however many ask.
-    pub fn encoded(&self) -> Bytes {
-        let encode = || serde_json::to_vec(&self.value).expect("keys of objects are texts");
-        self.encoded.get_or_init(|| encode().into()).clone()
-    }
-}
-
 impl Key {
     pub fn new(namespace: impl Into<String>, name: impl Into<String>) -> Self {
         Self { namespace: namespace.into(), name: name.into() }
@@ -173,19 +140,28 @@ impl Store {
     }
 
     /// Writes a new object.
-    pub fn create(&self, collection: &str, key: Key, value: Value) -> Result<Arc<Object>, Refusal> {
+    pub fn create(&self, collection: &str, key: Key, new: impl Into<Content>) -> Result<Arc<Object>, Refusal> {
         let mut state = self.state();
         if state.collection(collection).objects.contains_key(&key) {
             return Err(Refusal::Exists);
         }
-        Ok(state.write(self.history_max, collection, key, value))
+        let Content { value, managed } = new.into();
+        Ok(state.write(self.history_max, collection, key, value, managed.unwrap_or_default()))
     }
 
     /// Replaces an object that is still the one that was read.
-    pub fn update(&self, collection: &str, key: Key, read: &Arc<Object>, value: Value) -> Result<Arc<Object>, Refusal> {
+    pub fn update(
+        &self,
+        collection: &str,
+        key: Key,
+        read: &Arc<Object>,
+        new: impl Into<Content>,
+    ) -> Result<Arc<Object>, Refusal> {
         let mut state = self.state();
         state.expect(collection, &key, read)?;
-        Ok(state.write(self.history_max, collection, key, value))
+        let Content { value, managed } = new.into();
+        let managed = managed.unwrap_or_else(|| read.managed.clone());
+        Ok(state.write(self.history_max, collection, key, value, managed))
     }
 
     /// Removes an object that is still the one that was read. `last` is its final state, which watchers see.
@@ -193,7 +169,7 @@ impl Store {
         let mut state = self.state();
         state.expect(collection, &key, read)?;
         let revision = state.next_revision();
-        let last = Arc::new(Object::new(stamped(last, revision), revision));
+        let last = Arc::new(Object::new(stamped(last, revision), read.managed.clone(), revision));
         state.collection(collection).objects.remove(&key);
         state.tell(self.history_max, collection, Change { revision, key, old: Some(Arc::clone(&last)), new: None });
         Ok(last)
@@ -338,10 +314,19 @@ impl State {
         }
     }
 
-    fn write(&mut self, history_max: usize, collection: &str, key: Key, value: Value) -> Arc<Object> {
+    fn write(
+        &mut self,
+        history_max: usize,
+        collection: &str,
+        key: Key,
+        value: Value,
+        managed: Managers,
+    ) -> Arc<Object> {
         let revision = self.next_revision();
         let is_new = !self.collection(collection).objects.contains_key(&key);
-        let object = Arc::new(Object { is_new, ..Object::new(stamped(value, revision), revision) });
+        let mut object = Object::new(stamped(value, revision), managed, revision);
+        object.is_new = is_new;
+        let object = Arc::new(object);
         let old = self.collection(collection).objects.insert(key.clone(), Arc::clone(&object));
         self.tell(history_max, collection, Change { revision, key, old, new: Some(Arc::clone(&object)) });
         object

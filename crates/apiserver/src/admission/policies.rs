@@ -199,6 +199,15 @@ impl Binding {
 
 impl Server {
     /// Checks a write against all policies; the first that refuses is told.
+    /// Whether there is a policy for such a write.
+    pub fn has_policy(&self, attributes: &Attributes<'_>) -> bool {
+        let policies = self.admission.policies(&self.store);
+        !policies.is_empty() && {
+            let registry = self.registry();
+            policies.iter().any(|policy| policy.matcher.seen(&registry, attributes).is_some())
+        }
+    }
+
     pub async fn check_policies(
         &self,
         attributes: &Attributes<'_>,
@@ -313,13 +322,13 @@ impl Server {
         let name = text_at(wanted, &["name"]);
         if !name.is_empty() {
             let found = self.store.get(&resource.storage, &Key::new(namespace, name));
-            return found.into_iter().map(|found| typed(&found.value)).collect();
+            return found.into_iter().map(|found| typed(&found.whole())).collect();
         }
         let selector: LabelSelector = serde_json::from_value(wanted["selector"].clone()).unwrap_or_default();
         let listed = self.store.list(&resource.storage, namespace, None).map(|found| found.objects).unwrap_or_default();
         let chosen =
             listed.iter().filter(|(_, found)| selector.matches(&meta::strings(&found.value["metadata"]["labels"])));
-        chosen.map(|(_, found)| typed(&found.value)).collect()
+        chosen.map(|(_, found)| typed(&found.whole())).collect()
     }
 }
 

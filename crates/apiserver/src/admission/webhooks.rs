@@ -120,7 +120,14 @@ pub fn scope(question: &Question<'_>) -> Scope {
 
 impl Server {
     pub fn has_mutating_webhook(&self, attributes: &Attributes<'_>) -> bool {
-        let webhooks = self.admission.mutating(&self.store);
+        self.concerns_any(&self.admission.mutating(&self.store), attributes)
+    }
+
+    pub fn has_validating_webhook(&self, attributes: &Attributes<'_>) -> bool {
+        self.concerns_any(&self.admission.validating(&self.store), attributes)
+    }
+
+    fn concerns_any(&self, webhooks: &[Webhook], attributes: &Attributes<'_>) -> bool {
         !webhooks.is_empty() && {
             let registry = self.registry();
             webhooks.iter().any(|webhook| webhook.matcher.seen(&registry, attributes).is_some())

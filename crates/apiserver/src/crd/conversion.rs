@@ -10,9 +10,10 @@ use serde_json::{Value, json};
 
 use crate::dial::Client;
 use crate::kinds::{Resource, group_version, text_at};
+use crate::managed::{self, Managers};
 use crate::rest::service::Server;
 use crate::status::{Result, Status};
-use crate::store::Object;
+use crate::store::{Content, Object};
 
 const GROUP: &str = "apiextensions.k8s.io";
 const KIND: &str = "ConversionReview";
@@ -78,18 +79,21 @@ impl Server {
     }
 
     /// An object as it is stored.
-    pub async fn stored_form(&self, resource: &Resource, value: Value) -> Result<Value> {
-        let Some(webhook) = webhook(resource) else { return Ok(value) };
+    pub async fn stored_form(&self, resource: &Resource, mut value: Value, managed: Managers) -> Result<Content> {
+        let Some(webhook) = webhook(resource) else { return Ok(Content { value, managed: Some(managed) }) };
         let has = resource.api_version();
         let mut stored = if webhook.storage == has {
             value
         } else {
             let request = Request { from: &has, to: &webhook.storage, kind: &resource.kind, is_list: false };
+            managed::put(&mut value, &managed);
             let typed = with_type(value, &has, &resource.kind);
-            self.call_conversion(webhook, &request, vec![typed]).await?.pop().unwrap_or_default()
+            let mut converted = self.call_conversion(webhook, &request, vec![typed]).await?.pop().unwrap_or_default();
+            managed::take(&mut converted);
+            converted
         };
         stored["apiVersion"] = webhook.storage.as_str().into();
-        Ok(stored)
+        Ok(Content { value: stored, managed: Some(managed) })
     }
 
     /// Stored objects in the version of a resource; those that are in another go through the webhook together.
@@ -109,7 +113,7 @@ impl Server {
         let differs = |version: &String| webhook.is_some() && *version != wanted;
         let others = objects.iter().zip(&versions).filter(|(_, version)| differs(version));
         let typed: Vec<Value> =
-            others.map(|(object, version)| with_type(object.value.clone(), version, &resource.kind)).collect();
+            others.map(|(object, version)| with_type(object.whole(), version, &resource.kind)).collect();
         let mut converted = match (webhook, versions.iter().find(|version| differs(version))) {
             (Some(webhook), Some(from)) => {
                 let request = Request { from, to: &wanted, kind: &resource.kind, is_list };
@@ -119,12 +123,14 @@ impl Server {
         };
         let shown = objects.iter().zip(&versions).map(|(object, version)| {
             if differs(version) {
-                return Arc::new(Object::shown_as(converted.next().unwrap_or_default(), object.revision));
+                let mut value = converted.next().unwrap_or_default();
+                managed::take(&mut value);
+                return Arc::new(object.shown_as(value));
             }
             if object.value.get("apiVersion").is_none() {
                 return Arc::clone(object);
             }
-            Arc::new(Object::shown_as(without_type(object.value.clone()), object.revision))
+            Arc::new(object.shown_as(without_type(object.value.clone())))
         });
         Ok(shown.collect())
     }

@@ -4,14 +4,14 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use super::set::shown;
+use super::set::{Step, shown};
 use super::typed::identity;
 use crate::schema::{Form, ListType, Schema, go};
 
 /// Every mistake as one text, or nothing.
 pub fn check(schema: &Schema, value: &Value) -> Result<(), String> {
     let mut found = Vec::new();
-    check_at(schema, value, "", &mut found);
+    check_at(schema, value, &String::new, &mut found);
     match found.as_slice() {
         [] => Ok(()),
         [only] => Err(only.clone()),
@@ -19,45 +19,49 @@ pub fn check(schema: &Schema, value: &Value) -> Result<(), String> {
     }
 }
 
-fn say(path: &str, what: &str, found: &mut Vec<String>) {
+/// Where a value is; worked out only for mistakes.
+type At<'a> = &'a dyn Fn() -> String;
+
+fn say(at: At<'_>, what: &str, found: &mut Vec<String>) {
+    let path = at();
     found.push(if path.is_empty() { what.to_owned() } else { format!("{path}: {what}") });
 }
 
-fn check_at(schema: &Schema, value: &Value, path: &str, found: &mut Vec<String>) {
+fn check_at(schema: &Schema, value: &Value, at: At<'_>, found: &mut Vec<String>) {
     if value.is_null() {
         return;
     }
     match &*schema.form {
         Form::Struct { .. } | Form::Map(_) => {
             let Value::Object(object) = value else {
-                return say(path, &format!("expected map, got &{{{}}}", go::printed(value)), found);
+                return say(at, &format!("expected map, got &{{{}}}", go::printed(value)), found);
             };
             for (name, inner) in object {
-                let at = format!("{path}.{name}");
+                let inside = || format!("{}.{name}", at());
                 match schema.field(name) {
-                    Some(field) => check_at(field, inner, &at, found),
+                    Some(field) => check_at(field, inner, &inside, found),
                     None if schema.keeps_unknown => {}
                     // The reader gives up on an object at the first field it does not know.
-                    None => return say(&at, "field not declared in schema", found),
+                    None => return say(&inside, "field not declared in schema", found),
                 }
             }
         }
         Form::List(items) => {
             let Value::Array(list) = value else {
-                return say(path, &format!("expected list, got &{{{}}}", go::printed(value)), found);
+                return say(at, &format!("expected list, got &{{{}}}", go::printed(value)), found);
             };
-            check_elements(schema, items, list, path, found);
+            check_elements(schema, items, list, at, found);
         }
         Form::Text | Form::Bytes | Form::Time | Form::MicroTime if !value.is_string() => {
             let what =
                 format!("expected string, got &value.valueUnstructured{{Value:{}}}", go::printed_as_source(value));
-            say(path, &what, found);
+            say(at, &what, found);
         }
         Form::Integer { .. } | Form::Number if !value.is_number() => {
-            say(path, &format!("expected numeric (int or float), got {}", go_type(value)), found);
+            say(at, &format!("expected numeric (int or float), got {}", go_type(value)), found);
         }
         Form::Boolean if !value.is_boolean() => {
-            say(path, &format!("expected boolean, got &{{{}}}", go::printed(value)), found);
+            say(at, &format!("expected boolean, got &{{{}}}", go::printed(value)), found);
         }
         _ => {}
     }
@@ -76,21 +80,21 @@ fn go_type(value: &Value) -> &'static str {
     }
 }
 
-fn check_elements(schema: &Schema, items: &Schema, list: &[Value], path: &str, found: &mut Vec<String>) {
+fn check_elements(schema: &Schema, items: &Schema, list: &[Value], at: At<'_>, found: &mut Vec<String>) {
     let mut seen = BTreeSet::new();
     for (index, item) in list.iter().enumerate() {
         if schema.list == ListType::Atomic {
-            check_at(items, item, &format!("{path}[{index}]"), found);
+            check_at(items, item, &|| format!("{}[{index}]", at()), found);
             continue;
         }
         let step = identity(schema, &schema.list, item);
         if let Some(why) = unnameable(&schema.list, item, &step) {
-            return say(path, &format!("element {index}: {why}"), found);
+            return say(at, &format!("element {index}: {why}"), found);
         }
-        if !seen.insert(step.clone()) {
-            say(path, &format!("duplicate entries for key {}", shown(&step)), found);
+        if !seen.insert(Step::clone(&step)) {
+            say(at, &format!("duplicate entries for key {}", shown(&step)), found);
         }
-        check_at(items, item, &format!("{path}{}", shown(&step)), found);
+        check_at(items, item, &|| format!("{}{}", at(), shown(&step)), found);
     }
 }
 

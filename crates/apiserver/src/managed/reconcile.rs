@@ -1,19 +1,18 @@
 //! Sets that were written under another schema: what has become atomic since has one owner as a whole.
 
-use serde_json::Value;
-
 use super::entries::Managers;
-use super::set::{self, Node};
+use super::set::{self, FieldSet, Node};
 use crate::schema::{Form, ListType, Schema};
 
 /// Brings every manager's set into the form of the schema.
 pub fn with_schema(schema: &Schema, managers: &mut Managers) {
-    for owned in managers.values_mut() {
-        if is_outdated(schema, owned.set.root()) {
-            let mut root = owned.set.root().clone();
-            settle(schema, &mut root);
-            owned.set = set::FieldSet::of(root);
-        }
+    if managers.iter().all(|entry| !is_outdated(schema, entry.set.root())) {
+        return;
+    }
+    for entry in managers.iter_mut() {
+        let mut root = entry.set.root().clone();
+        settle(schema, &mut root);
+        entry.set = FieldSet::of(root);
     }
 }
 
@@ -29,20 +28,17 @@ fn below<'s>(schema: &'s Schema, step: &str) -> Option<&'s Schema> {
 }
 
 fn is_outdated(schema: &Schema, node: &Node) -> bool {
-    set::children(node).any(|(step, inner)| match below(schema, step) {
-        Some(below) if is_atomic(below) => !inner.is_empty(),
+    node.children().any(|(step, inner)| match below(schema, step) {
+        Some(below) if is_atomic(below) => inner.has_children(),
         Some(below) => is_outdated(below, inner),
         None => false,
     })
 }
 
 fn settle(schema: &Schema, node: &mut Node) {
-    for (step, inner) in node.iter_mut() {
-        let (Value::Object(inner), Some(below)) = (inner, below(schema, step)) else { continue };
-        if is_atomic(below) {
-            inner.clear();
-        } else {
-            settle(below, inner);
-        }
-    }
+    node.change_children(|step, inner| match below(schema, step) {
+        Some(below) if is_atomic(below) => *inner = Node::leaf(),
+        Some(below) => settle(below, inner),
+        None => {}
+    });
 }

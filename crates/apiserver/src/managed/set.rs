@@ -1,34 +1,38 @@
-//! Sets of fields: who owns what, kept as `fieldsV1` writes it.
+//! Sets of fields: who owns what.
 //!
-//! A node is an object whose keys are steps of a path: `f:name` a field, `k:{"name":"a"}` the element of a list by its
-//! keys, `v:"x"` the member of a set. A node belongs to the set when it is empty or has the key `.`. Because that is the
-//! form in which sets are stored, reading and writing one costs nothing.
+//! A set is a tree of steps. It is shared by all objects that have it: copying one costs nothing, and what would not
+//! change a set does not copy it. As `fieldsV1` it is written once.
+
+use std::sync::{Arc, OnceLock};
 
 use serde_json::{Map, Value};
 
-use crate::schema::{Form, Schema};
+use crate::schema::Schema;
 
-/// One node of a set, and everything below it. The root never belongs to the set itself.
-pub type Node = Map<String, Value>;
+mod node;
 
-const SELF: &str = ".";
+pub use node::{Node, Step};
 
-#[derive(Debug, Clone, PartialEq, Default)]
-pub struct FieldSet(Node);
+#[derive(Debug, Clone, Default)]
+pub struct FieldSet(Arc<Shared>);
 
-/// Whether the node itself is in the set. Not to be asked of the root.
-pub fn is_member(node: &Node) -> bool {
-    node.is_empty() || node.contains_key(SELF)
+#[derive(Debug, Default)]
+struct Shared {
+    /// Never belongs to the set itself.
+    root: Node,
+    json: OnceLock<Box<[u8]>>,
 }
 
-/// What stands below the node at a step.
-pub fn child<'n>(node: &'n Node, step: &str) -> Option<&'n Node> {
-    node.get(step).and_then(Value::as_object)
+impl Clone for Shared {
+    fn clone(&self) -> Self {
+        Self { root: self.root.clone(), json: OnceLock::new() }
+    }
 }
 
-/// The steps below a node.
-pub fn children(node: &Node) -> impl Iterator<Item = (&String, &Node)> {
-    node.iter().filter(|(step, _)| *step != SELF).filter_map(|(step, below)| Some((step, below.as_object()?)))
+impl PartialEq for FieldSet {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0) || self.root() == other.root()
+    }
 }
 
 /// The name of a field that a step stands for.
@@ -37,52 +41,68 @@ pub fn field_name(step: &str) -> Option<&str> {
 }
 
 impl FieldSet {
-    pub fn of(root: Node) -> Self {
-        Self(root)
+    pub fn of(mut root: Node) -> Self {
+        root.is_member = false;
+        Self(Arc::new(Shared { root, json: OnceLock::new() }))
     }
 
-    /// Reads `fieldsV1` as a client wrote it; nothing when it is no set of fields.
+    /// Reads `fieldsV1`; nothing when it is no set of fields.
     pub fn parse(value: &Value) -> Option<Self> {
-        canonical(value.as_object()?).map(Self)
+        Node::parse(value.as_object()?).map(Self::of)
     }
 
-    /// The set in an entry that this server wrote.
-    pub fn stored(value: Value) -> Self {
-        match value {
-            Value::Object(root) => Self(root),
-            _ => Self::default(),
-        }
+    /// The set as `fieldsV1` writes it.
+    pub fn json(&self) -> &[u8] {
+        self.0.json.get_or_init(|| {
+            let mut json = Vec::new();
+            self.root().write(&mut json);
+            json.into()
+        })
     }
 
-    pub fn into_value(self) -> Value {
-        self.0.into()
+    #[cfg(test)]
+    pub fn to_value(&self) -> Value {
+        serde_json::from_slice(self.json()).unwrap()
     }
 
     pub fn root(&self) -> &Node {
-        &self.0
+        &self.0.root
+    }
+
+    fn root_mut(&mut self) -> &mut Node {
+        let shared = Arc::make_mut(&mut self.0);
+        shared.json.take();
+        &mut shared.root
     }
 
     pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.root().is_empty()
     }
 
-    pub fn insert(&mut self, path: &[String]) {
-        insert(&mut self.0, path);
+    pub fn insert(&mut self, path: &[Step]) {
+        let place = path.iter().fold(self.root_mut(), |node, step| node.child_mut(step));
+        place.is_member = true;
     }
 
     pub fn unite(&mut self, other: &Self) {
-        unite_children(&mut self.0, &other.0);
+        if self.is_empty() {
+            *self = other.clone();
+        } else if !self.root().covers(other.root()) {
+            self.root_mut().unite(other.root());
+        }
     }
 
     /// Takes away what is there, path by path.
     pub fn subtract(&mut self, other: &Self) {
-        subtract_children(&mut self.0, &other.0);
+        if !self.root().is_disjoint(other.root()) {
+            self.root_mut().subtract(other.root());
+        }
     }
 
     /// Takes away what is there and everything below it.
     pub fn subtract_below(&mut self, other: &Self) {
-        for (step, below) in children(&other.0) {
-            remove_below(&mut self.0, step, below);
+        if !self.is_empty() && !other.is_empty() {
+            self.root_mut().subtract_below(other.root());
         }
     }
 
@@ -100,147 +120,42 @@ impl FieldSet {
 
     #[must_use]
     pub fn intersection(&self, other: &Self) -> Self {
-        Self(shared_children(&self.0, &other.0))
+        Self::of(self.root().intersection(other.root()))
     }
 
     /// The set with every declared field on the way to a member, so that what is left empty can go as well.
     #[must_use]
     pub fn with_named_fields(&self, schema: &Schema) -> Self {
-        Self(named(&self.0, Some(schema)))
+        let mut root = self.root().clone();
+        name_fields(&mut root, Some(schema));
+        Self::of(root)
     }
 
     /// Every member as messages write it, in order.
     pub fn paths(&self) -> Vec<String> {
         let mut found = Vec::new();
-        for (step, below) in children(&self.0) {
-            collect(below, &shown(step), &mut found);
-        }
+        collect(self.root(), "", &mut found);
         found
     }
 }
 
-fn insert(node: &mut Node, path: &[String]) {
-    let Some((step, rest)) = path.split_first() else { return };
-    match node.get_mut(step) {
-        Some(Value::Object(below)) => {
-            // A member must say so once something stands below it, and a node with something below once it is one.
-            if below.is_empty() != rest.is_empty() {
-                below.insert(SELF.into(), Map::new().into());
-            }
-            insert(below, rest);
-        }
-        _ => {
-            let mut below = Node::new();
-            insert(&mut below, rest);
-            node.insert(step.clone(), below.into());
-        }
-    }
-}
-
-fn unite_children(node: &mut Node, other: &Node) {
-    for (step, theirs) in children(other) {
-        match node.get_mut(step) {
-            Some(Value::Object(own)) => unite(own, theirs),
-            _ => {
-                node.insert(step.clone(), theirs.clone().into());
-            }
-        }
-    }
-}
-
-fn unite(node: &mut Node, other: &Node) {
-    let belongs = is_member(node) || is_member(other);
-    unite_children(node, other);
-    if belongs && !node.is_empty() && !node.contains_key(SELF) {
-        node.insert(SELF.into(), Map::new().into());
-    }
-}
-
-fn subtract_children(node: &mut Node, other: &Node) {
-    for (step, theirs) in children(other) {
-        if let Some(Value::Object(own)) = node.get_mut(step)
-            && !subtract(own, theirs)
-        {
-            node.remove(step);
-        }
-    }
-}
-
-/// Tells whether anything is left.
-fn subtract(node: &mut Node, other: &Node) -> bool {
-    let stays = is_member(node) && !is_member(other);
-    if !stays {
-        node.remove(SELF);
-    }
-    subtract_children(node, other);
-    if stays && node.len() == 1 {
-        // Only the mark is left: a member with nothing below is empty.
-        node.remove(SELF);
-    }
-    stays || !node.is_empty()
-}
-
-fn remove_below(node: &mut Node, step: &str, other: &Node) {
-    let Some(Value::Object(own)) = node.get_mut(step) else { return };
-    if is_member(other) {
-        node.remove(step);
-        return;
-    }
-    let belongs = is_member(own);
-    for (step, below) in children(other) {
-        remove_below(own, step, below);
-    }
-    if belongs && own.len() == 1 {
-        own.remove(SELF);
-    } else if !belongs && own.is_empty() {
-        node.remove(step);
-    }
-}
-
-fn shared_children(node: &Node, other: &Node) -> Node {
-    let mut all = Node::new();
-    for (step, own) in children(node) {
-        if let Some(both) = child(other, step).and_then(|theirs| shared(own, theirs)) {
-            all.insert(step.clone(), both.into());
-        }
-    }
-    all
-}
-
-fn shared(node: &Node, other: &Node) -> Option<Node> {
-    let mut both = shared_children(node, other);
-    let belongs = is_member(node) && is_member(other);
-    if belongs && !both.is_empty() {
-        both.insert(SELF.into(), Map::new().into());
-    }
-    (belongs || !both.is_empty()).then_some(both)
-}
-
-fn named(node: &Node, schema: Option<&Schema>) -> Node {
-    let mut all = Node::new();
-    for (step, below) in children(node) {
-        let (inner, is_declared) = match (field_name(step), schema) {
-            (Some(name), Some(schema)) => {
-                let declared = matches!(&*schema.form, Form::Struct { fields, .. } if fields.contains_key(name));
-                (schema.field(name), declared)
-            }
-            (None, Some(schema)) => (schema.element(), false),
-            (_, None) => (None, false),
-        };
-        let mut with = named(below, inner.map(|inner| &**inner));
-        if (is_declared || is_member(below)) && !with.is_empty() {
-            with.insert(SELF.into(), Map::new().into());
-        }
-        all.insert(step.clone(), with.into());
-    }
-    all
+fn name_fields(node: &mut Node, schema: Option<&Schema>) {
+    node.change_children(|step, below| {
+        let name = field_name(step);
+        let inner = schema.and_then(|schema| match name {
+            Some(name) => schema.field(name),
+            None => schema.element(),
+        });
+        name_fields(below, inner.map(|inner| &**inner));
+        below.is_member |= schema.zip(name).is_some_and(|(schema, name)| schema.declared(name).is_some());
+    });
 }
 
 fn collect(node: &Node, path: &str, found: &mut Vec<String>) {
-    if is_member(node) {
+    if node.is_member {
         found.push(path.to_owned());
     }
-    for (step, below) in children(node) {
+    for (step, below) in node.children() {
         collect(below, &format!("{path}{}", shown(step)), found);
     }
 }
@@ -260,31 +175,6 @@ pub fn shown(step: &str) -> String {
     }
 }
 
-/// A node in the one spelling this server uses.
-fn canonical(node: &Node) -> Option<Node> {
-    let mut all = Node::new();
-    for (step, below) in node {
-        let below = below.as_object()?;
-        if step == SELF {
-            all.insert(SELF.into(), Map::new().into());
-            continue;
-        }
-        let step = match step.split_once(':')? {
-            ("f", _) => step.clone(),
-            ("i", index) => format!("i:{}", index.parse::<i64>().ok()?),
-            ("v", value) => format!("v:{}", serde_json::from_str::<Value>(value).ok()?),
-            ("k", keys) => format!("k:{}", Value::Object(serde_json::from_str(keys).ok()?)),
-            _ => return None,
-        };
-        let mut below = canonical(below)?;
-        if below.len() == 1 {
-            below.remove(SELF);
-        }
-        all.insert(step, below.into());
-    }
-    Some(all)
-}
-
 #[cfg(test)]
 mod tests {
     use serde_json::json;
@@ -298,7 +188,7 @@ mod tests {
     #[test]
     fn fields_read_back_as_written() {
         let fields = json!({"f:spec": {"f:list": {"k:{\"n\":\"a\"}": {".": {}, "f:v": {}}}, "f:set": {"v:\"x\"": {}}}});
-        assert_eq!(set(&fields).into_value(), fields);
+        assert_eq!(set(&fields).to_value(), fields);
         let paths = set(&fields).paths();
         assert_eq!(paths, [".spec.list[n=\"a\"]", ".spec.list[n=\"a\"].v", ".spec.set[=\"x\"]"]);
     }
@@ -306,7 +196,7 @@ mod tests {
     #[test]
     fn a_set_has_one_spelling() {
         let odd = json!({"f:l": {".": {}, "k:{ \"b\": 1, \"a\":\"x\" }": {".": {}}}});
-        assert_eq!(set(&odd).into_value(), json!({"f:l": {".": {}, "k:{\"a\":\"x\",\"b\":1}": {}}}));
+        assert_eq!(set(&odd).to_value(), json!({"f:l": {".": {}, "k:{\"a\":\"x\",\"b\":1}": {}}}));
         for wrong in [json!({"x": {}}), json!({"v:{": {}}), json!({"k:1": {}}), json!({"f:a": 1}), json!([])] {
             assert_eq!(FieldSet::parse(&wrong), None, "{wrong}");
         }
@@ -316,9 +206,9 @@ mod tests {
     fn sets_add_and_subtract() {
         let one = || set(&json!({"f:a": {}, "f:b": {"f:c": {}}}));
         let two = || set(&json!({"f:b": {"f:c": {}, "f:d": {}}}));
-        assert_eq!(one().union(&two()).into_value(), json!({"f:a": {}, "f:b": {"f:c": {}, "f:d": {}}}));
-        assert_eq!(one().intersection(&two()).into_value(), json!({"f:b": {"f:c": {}}}));
-        assert_eq!(two().difference(&one()).into_value(), json!({"f:b": {"f:d": {}}}));
+        assert_eq!(one().union(&two()).to_value(), json!({"f:a": {}, "f:b": {"f:c": {}, "f:d": {}}}));
+        assert_eq!(one().intersection(&two()).to_value(), json!({"f:b": {"f:c": {}}}));
+        assert_eq!(two().difference(&one()).to_value(), json!({"f:b": {"f:d": {}}}));
         let mut left = two();
         left.subtract_below(&set(&json!({"f:b": {}})));
         assert!(left.is_empty());
@@ -342,5 +232,18 @@ mod tests {
         assert_eq!(inserted, below());
         inserted.insert(&["f:a".into()]);
         assert_eq!(inserted, deep());
+    }
+
+    #[test]
+    fn a_set_that_does_not_change_is_not_copied() {
+        let whole = set(&json!({"f:a": {}, "f:b": {"f:c": {}}}));
+        let mut same = whole.clone();
+        same.unite(&set(&json!({"f:b": {"f:c": {}}})));
+        same.subtract(&set(&json!({"f:b": {}, "f:x": {}})));
+        assert!(Arc::ptr_eq(&whole.0, &same.0));
+        assert_eq!(same.to_value(), json!({"f:a": {}, "f:b": {"f:c": {}}}));
+        same.subtract(&set(&json!({"f:a": {}})));
+        assert_eq!(same.to_value(), json!({"f:b": {"f:c": {}}}));
+        assert_eq!(whole.to_value(), json!({"f:a": {}, "f:b": {"f:c": {}}}));
     }
 }

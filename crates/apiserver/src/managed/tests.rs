@@ -1,6 +1,6 @@
 use serde_json::{Value, json};
 
-use super::{ApplyError, Conflict, Intent, apply, track};
+use super::{ApplyError, Conflict, Intent, Live, Managers, put, take};
 use crate::schema::Schema;
 use crate::schema::load::custom;
 
@@ -22,6 +22,39 @@ fn intent(manager: &str) -> Intent {
         resets: &super::NOTHING,
         time: "2026-01-01T00:00:00Z".parse().unwrap(),
     }
+}
+
+/// An object without its managed fields, and those.
+fn apart(object: &Value) -> (Value, Managers) {
+    let mut value = object.clone();
+    let managers = take(&mut value).and_then(|entries| Managers::parse(&entries)).unwrap_or_default();
+    (value, managers)
+}
+
+fn whole(mut value: Value, managers: &Managers) -> Value {
+    put(&mut value, managers);
+    value
+}
+
+/// An apply on objects that have their managed fields in them.
+fn apply(
+    schema: &Schema,
+    live: Option<&Value>,
+    config: &Value,
+    intent: &Intent,
+    is_forced: bool,
+) -> Result<Value, ApplyError> {
+    let live = live.map(apart);
+    let live = live.as_ref().map(|(value, managers)| Live { value, managers });
+    super::apply(schema, live, config, intent, is_forced).map(|(value, managers)| whole(value, &managers))
+}
+
+/// A plain write of such objects.
+fn track(schema: &Schema, old: Option<&Value>, new: &mut Value, intent: &Intent) {
+    let old = old.map(apart);
+    let old = old.as_ref().map(|(value, managers)| Live { value, managers });
+    let managers = super::track(schema, old, new, intent);
+    put(new, &managers);
 }
 
 fn applied(

@@ -1,20 +1,17 @@
 //! Objects seen through their schema: which fields they have, how two differ, how one is merged into another.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, LazyLock};
 
 use serde_json::{Map, Value};
 
-use super::set::{self, FieldSet, Node};
+use super::set::{self, FieldSet, Node, Step};
 use crate::schema::{Form, ListType, Schema, Unset};
 
-/// Where two objects differ.
-#[derive(Debug, Default)]
-pub struct Difference {
-    pub added: FieldSet,
-    pub modified: FieldSet,
-    pub removed: FieldSet,
-}
+mod compare;
+
+pub use compare::{Difference, compare};
 
 /// What a node is to server-side apply.
 enum View<'a> {
@@ -44,24 +41,27 @@ fn element(schema: &Schema) -> &Schema {
     schema.element().map_or(&**NO_SCHEMA, |element| element)
 }
 
-fn is_declared(schema: &Schema, name: &str) -> bool {
-    matches!(&*schema.form, Form::Struct { fields, .. } if fields.contains_key(name))
+/// A field as a step of a path, and its schema.
+fn step_to<'s>(schema: &'s Schema, name: &str) -> (Step, &'s Schema) {
+    match schema.declared(name) {
+        Some((name, field)) => (Arc::clone(name.step()), field),
+        None => (format!("f:{name}").into(), field(schema, name)),
+    }
 }
 
 /// What tells an element of a list apart, as a step of a path. Keys that are missing have their default.
-pub fn identity(schema: &Schema, list: &ListType, item: &Value) -> String {
-    match list {
-        ListType::Map(keys) => {
-            let items = element(schema);
-            let key = |name: &String| {
-                let default = || items.field(name).and_then(|field| key_default(field));
-                Some((name.clone(), item.get(name).cloned().or_else(default)?))
-            };
-            let keys: Map<String, Value> = keys.iter().filter_map(key).collect();
-            format!("k:{}", Value::Object(keys))
-        }
-        _ => format!("v:{item}"),
-    }
+pub fn identity(schema: &Schema, list: &ListType, item: &Value) -> Step {
+    let ListType::Map(keys) = list else { return format!("v:{item}").into() };
+    let items = element(schema);
+    let key = |name: &'_ String| {
+        let default = || items.field(name).and_then(|field| key_default(field)).map(Cow::Owned);
+        item.get(name).map(Cow::Borrowed).or_else(default)
+    };
+    let mut keys: Vec<(&String, Cow<'_, Value>)> = keys.iter().filter_map(|name| Some((name, key(name)?))).collect();
+    keys.sort_by_key(|(name, _)| *name);
+    let parts: Vec<String> =
+        keys.iter().map(|(name, value)| format!("{}:{value}", Value::from(name.as_str()))).collect();
+    format!("k:{{{}}}", parts.join(",")).into()
 }
 
 /// The value of a key that is not given: its default, or the zero that Go always writes.
@@ -82,27 +82,28 @@ pub fn fields(schema: &Schema, value: &Value) -> FieldSet {
 /// What is owned of a value: itself if it is a leaf or has nothing in it, else what is inside; nothing of a list
 /// without elements. Its parent may add that the value itself is owned as well.
 fn owned(schema: &Schema, value: &Value) -> Option<Node> {
-    let mut node = Node::new();
+    let mut node = Node::default();
     match view(schema, value) {
-        View::Leaf => Some(node),
+        View::Leaf => Some(Node::leaf()),
         View::Map => {
             let object = value.as_object()?;
             for (name, inner) in object {
-                let inside = owned(field(schema, name), inner);
-                let inside = if is_declared(schema, name) { inside } else { Some(itself_too(inside)) };
+                let (step, below) = step_to(schema, name);
+                let inside = owned(below, inner);
+                let inside = if schema.declared(name).is_some() { inside } else { Some(itself_too(inside)) };
                 if let Some(inside) = inside {
-                    node.insert(format!("f:{name}"), inside.into());
+                    node.put(step, inside);
                 }
             }
-            (object.is_empty() || !node.is_empty()).then_some(node)
+            node.is_member = object.is_empty();
+            (!node.is_empty()).then_some(node)
         }
         View::List(list) => {
             for item in value.as_array().into_iter().flatten() {
-                let inside = itself_too(owned(element(schema), item));
                 let step = identity(schema, list, item);
                 // Of elements that cannot be told apart only the place is owned.
-                let inside = if node.contains_key(&step) { Node::new() } else { inside };
-                node.insert(step, inside.into());
+                let is_unique = node.child(&step).is_none();
+                node.put(step, if is_unique { itself_too(owned(element(schema), item)) } else { Node::leaf() });
             }
             (!node.is_empty()).then_some(node)
         }
@@ -111,94 +112,8 @@ fn owned(schema: &Schema, value: &Value) -> Option<Node> {
 
 fn itself_too(inside: Option<Node>) -> Node {
     let mut node = inside.unwrap_or_default();
-    if !node.is_empty() {
-        node.insert(".".into(), Map::new().into());
-    }
+    node.is_member = true;
     node
-}
-
-/// How `new` differs from `old`.
-pub fn compare(schema: &Schema, old: &Value, new: &Value) -> Difference {
-    let mut walk = Walk { path: Vec::new(), difference: Difference::default() };
-    if old != new {
-        walk.both(schema, Some(old), Some(new));
-    }
-    walk.difference
-}
-
-struct Walk {
-    path: Vec<String>,
-    difference: Difference,
-}
-
-impl Walk {
-    /// The two are known to differ.
-    fn both(&mut self, schema: &Schema, old: Option<&Value>, new: Option<&Value>) {
-        let shape = [new, old].into_iter().flatten().find(|value| !value.is_null()).unwrap_or(&Value::Null);
-        let view = view(schema, shape);
-        let is_leaf = is_empty(old) && is_empty(new) || matches!(view, View::Leaf);
-        match (old, new) {
-            (None, _) => self.difference.added.insert(&self.path),
-            (_, None) => self.difference.removed.insert(&self.path),
-            _ if is_leaf => self.difference.modified.insert(&self.path),
-            _ => {}
-        }
-        if is_leaf {
-            return;
-        }
-        match view {
-            View::Leaf => {}
-            View::Map => self.objects(schema, old.and_then(Value::as_object), new.and_then(Value::as_object)),
-            View::List(list) => self.lists(schema, list, old, new),
-        }
-    }
-
-    fn objects(&mut self, schema: &Schema, old: Option<&Map<String, Value>>, new: Option<&Map<String, Value>>) {
-        for (name, before) in old.into_iter().flatten() {
-            let after = new.and_then(|new| new.get(name));
-            if after != Some(before) {
-                self.step(format!("f:{name}"), field(schema, name), Some(before), after);
-            }
-        }
-        for (name, after) in new.into_iter().flatten() {
-            if old.is_none_or(|old| !old.contains_key(name)) {
-                self.step(format!("f:{name}"), field(schema, name), None, Some(after));
-            }
-        }
-    }
-
-    fn lists(&mut self, schema: &Schema, list: &ListType, old: Option<&Value>, new: Option<&Value>) {
-        let mut found: BTreeMap<String, (Vec<&Value>, Vec<&Value>)> = BTreeMap::new();
-        for item in old.and_then(Value::as_array).into_iter().flatten() {
-            found.entry(identity(schema, list, item)).or_default().0.push(item);
-        }
-        for item in new.and_then(Value::as_array).into_iter().flatten() {
-            found.entry(identity(schema, list, item)).or_default().1.push(item);
-        }
-        for (step, (before, after)) in found {
-            if before == after {
-                continue;
-            }
-            if before.len() <= 1 && after.len() <= 1 {
-                self.step(step, element(schema), before.first().copied(), after.first().copied());
-                continue;
-            }
-            // Elements that cannot be told apart are compared all at once.
-            self.path.push(step);
-            match (before.is_empty(), after.is_empty()) {
-                (true, _) => self.difference.added.insert(&self.path),
-                (_, true) => self.difference.removed.insert(&self.path),
-                _ => self.difference.modified.insert(&self.path),
-            }
-            self.path.pop();
-        }
-    }
-
-    fn step(&mut self, step: String, schema: &Schema, old: Option<&Value>, new: Option<&Value>) {
-        self.path.push(step);
-        self.both(schema, old, new);
-        self.path.pop();
-    }
 }
 
 fn is_empty(value: Option<&Value>) -> bool {
@@ -235,10 +150,10 @@ pub fn merge(schema: &Schema, live: &mut Value, config: &Value) {
 /// configuration's.
 fn merge_lists(schema: &Schema, list: &ListType, live: Vec<Value>, config: &[Value]) -> Vec<Value> {
     let name = |item: &Value| identity(schema, list, item);
-    let live_names: Vec<String> = live.iter().map(name).collect();
-    let config_names: Vec<String> = config.iter().map(name).collect();
-    let config_has: BTreeSet<&String> = config_names.iter().collect();
-    let mut places: BTreeMap<&String, Vec<usize>> = BTreeMap::new();
+    let live_names: Vec<Step> = live.iter().map(name).collect();
+    let config_names: Vec<Step> = config.iter().map(name).collect();
+    let config_has: BTreeSet<&Step> = config_names.iter().collect();
+    let mut places: BTreeMap<&Step, Vec<usize>> = BTreeMap::new();
     for (place, name) in live_names.iter().enumerate() {
         places.entry(name).or_default().push(place);
     }
@@ -291,10 +206,10 @@ pub fn remove(schema: &Schema, value: &mut Value, gone: &FieldSet) {
 fn remove_below(schema: &Schema, value: &mut Value, gone: &Node) -> bool {
     match (view(schema, value), value) {
         (View::Map, Value::Object(object)) => {
-            for (step, below) in set::children(gone) {
+            for (step, below) in gone.children() {
                 let Some(name) = set::field_name(step) else { continue };
                 let Some(inner) = object.get_mut(name) else { continue };
-                if set::is_member(below) {
+                if below.is_member {
                     object.remove(name);
                 } else if !remove_below(field(schema, name), inner, below) {
                     *inner = Value::Null;
@@ -303,9 +218,9 @@ fn remove_below(schema: &Schema, value: &mut Value, gone: &Node) -> bool {
             !object.is_empty()
         }
         (View::List(list), Value::Array(items)) => {
-            items.retain_mut(|item| match set::child(gone, &identity(schema, list, item)) {
+            items.retain_mut(|item| match gone.child(&identity(schema, list, item)) {
                 None => true,
-                Some(below) if set::is_member(below) => false,
+                Some(below) if below.is_member => false,
                 Some(below) => {
                     if !remove_below(element(schema), item, below) {
                         *item = Value::Null;

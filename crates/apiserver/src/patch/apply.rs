@@ -2,10 +2,11 @@
 
 use serde_json::Value;
 
-use crate::managed::{self, Intent};
+use crate::managed::{self, Intent, Live};
 use crate::rest::body::{self, Encoding};
 use crate::rest::service::{Call, Server};
 use crate::status::{Result, Status};
+use crate::store::Object;
 
 /// The configuration in the body, which must say that it is of the type that is asked for.
 pub fn read(call: &Call, api_version: &str, kind: &str) -> Result<Value> {
@@ -59,7 +60,7 @@ impl Server {
         &self,
         call: &Call,
         intent: &Intent,
-        object: &Value,
+        object: &Object,
         scale: &Value,
         path: &[String],
     ) -> Result<Value> {
@@ -68,13 +69,15 @@ impl Server {
         let of_scale =
             |resource: &std::sync::Arc<crate::kinds::Resource>| resource.subresource("scale")?.schema.clone();
         let schema = registry.all().find_map(of_scale).unwrap_or_else(crate::schema::Schema::any);
-        let mut live = scale.clone();
-        managed::scale::lend(object, path, &mut live);
+        let managers = managed::scale::lend(&object.managed, path);
         let intent = Intent { api_version: managed::scale::VERSION.into(), ..intent.clone() };
         let is_forced = call.query.flag("force").unwrap_or_default();
         let mut config = config;
         crate::meta::settle_namespace(&mut config, &call.path.namespace)?;
-        managed::apply(&schema, Some(&live), &config, &intent, is_forced)
-            .map_err(|error| error.to_scale_status(&call.path.name))
+        let live = Live { value: scale, managers: &managers };
+        let (mut applied, managers) = managed::apply(&schema, Some(live), &config, &intent, is_forced)
+            .map_err(|error| error.to_scale_status(&call.path.name))?;
+        managed::put(&mut applied, &managers);
+        Ok(applied)
     }
 }

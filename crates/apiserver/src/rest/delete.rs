@@ -173,9 +173,9 @@ impl Server {
         Ok(match outcome {
             Outcome::Stays(object) => {
                 let object = self.shown(resource, &object).await?;
-                Reply::ok(typed(resource, &object.value))
+                Reply::ok(typed(resource, &object.whole()))
             }
-            Outcome::Removed(object) if resource.rules.answers_deleted => Reply::ok(typed(resource, &object.value)),
+            Outcome::Removed(object) if resource.rules.answers_deleted => Reply::ok(typed(resource, &object.whole())),
             Outcome::Removed(object) => {
                 let mut details =
                     json!({"name": call.path.name, "kind": resource.plural, "uid": object.value["metadata"]["uid"]});
@@ -205,7 +205,7 @@ impl Server {
                 Err(status) => return Err(status),
             }
             let shown = self.shown(resource, object).await?;
-            items.push(if resource.custom.is_some() { typed(resource, &shown.value) } else { shown.value.clone() });
+            items.push(if resource.custom.is_some() { typed(resource, &shown.whole()) } else { shown.whole() });
         }
         let mut metadata = json!({"resourceVersion": found.revision.to_string()});
         if resource.custom.is_some() {
@@ -242,8 +242,9 @@ impl Server {
             let mut attributes = Attributes::of_write(call, resource, Operation::Delete, options.is_dry_run);
             options.tell(&mut attributes.options, resource, &read);
             let shown = self.shown(resource, &read).await?;
-            self.mutate(&attributes, None, Some(&shown.value)).await?;
-            self.approve(&attributes, None, Some(&shown.value)).await?;
+            let seen = self.seen(&attributes, &shown.value, &shown.managed);
+            self.mutate(&attributes, None, Some(&seen)).await?;
+            self.approve(&attributes, None, Some(&seen)).await?;
             let marked = self.marked(resource, &read, options);
             let stays = keeps_it(resource, &marked);
             let changes = marked != read.value;

@@ -67,7 +67,7 @@ impl Server {
         let object = self.shown(resource, &object).await?;
         match call.accepted.shape {
             Shape::Whole => Ok(Reply::object(200, resource, &object, call.accepted)),
-            _ => Ok(Reply::ok(self.reshaped(call, resource, &object.value)?)),
+            _ => Ok(Reply::ok(self.reshaped(call, resource, &object.whole())?)),
         }
     }
 
@@ -108,7 +108,7 @@ impl Server {
             Shape::Whole => Ok(Reply { code: 200, body: ReplyBody::Json(list_bytes(resource, &metadata, &objects)) }),
             Shape::Partial => Err(mismatch(resource, "PartialObjectMetadata", "a list", "List")),
             Shape::PartialList => {
-                let items: Vec<Value> = objects.iter().map(|object| partial(&object.value)).collect();
+                let items: Vec<Value> = objects.iter().map(|object| partial(&object.whole())).collect();
                 Ok(Reply::ok(json!({
                     "kind": "PartialObjectMetadataList", "apiVersion": "meta.k8s.io/v1",
                     "metadata": metadata, "items": items,
@@ -118,7 +118,7 @@ impl Server {
                 let include = table::Include::parse(call.query.get("includeObject"))?;
                 let now = self.clock.now();
                 let rows: Vec<Value> =
-                    objects.iter().map(|object| table::row(resource, &object.value, include, now)).collect();
+                    objects.iter().map(|object| table::row(resource, &object.whole(), include, now)).collect();
                 Ok(Reply::ok(table::table(resource, &metadata.into(), &rows, true)))
             }
         }

@@ -117,7 +117,7 @@ impl Reply {
     pub fn object(code: u16, resource: &Resource, object: &Object, accepted: Accepted) -> Self {
         let body = match accepted.shape {
             Shape::Whole => ReplyBody::Json(typed_bytes(resource, object)),
-            _ => ReplyBody::Value(typed(resource, &object.value)),
+            _ => ReplyBody::Value(typed(resource, &object.whole())),
         };
         Self { code, body }
     }

@@ -14,9 +14,10 @@ use super::write::{Next, Part, Write, check_patch_options};
 use crate::admission::{Attributes, Operation};
 use crate::kinds::Resource;
 use crate::kinds::text_at;
-use crate::managed;
+use crate::managed::{self, Managers};
 use crate::patch;
 use crate::status::{About, Result, Status};
+use crate::store::Object;
 
 impl Server {
     pub async fn subresource(&self, call: &Call, resource: &Arc<Resource>, verb: &str) -> Result<Reply> {
@@ -53,7 +54,7 @@ impl Server {
             }
             Some(kind) => {
                 check_patch_options(call, kind)?;
-                self.patched_scale(&write, kind, &read.value, &present, &paths)?
+                self.patched_scale(&write, kind, &read, &present, &paths)?
             }
         };
         let is_applied = kind == Some(patch::Kind::Apply);
@@ -68,15 +69,16 @@ impl Server {
             let about = About { group: "autoscaling", kind: "Scale", name: &call.path.name };
             return Err(Status::invalid(about, &[error]));
         }
+        let of_scale = is_applied.then(|| Managers::parse(&wanted["metadata"][managed::FIELD]).unwrap_or_default());
         let object = self
             .replace(&write, 1, |read| {
                 let mut value = read.value.clone();
                 value["metadata"]["resourceVersion"] = wanted["metadata"]["resourceVersion"].clone();
                 set_at(&mut value, &paths.replicas, replicas.into());
-                if is_applied {
-                    managed::scale::take_back(&mut value, &paths.replicas, &resource.api_version(), &wanted);
-                }
-                Ok(Next { value, has_managed: is_applied })
+                let back = |of_scale: &Managers| {
+                    managed::scale::take_back(&read.managed, &paths.replicas, &resource.api_version(), of_scale.clone())
+                };
+                Ok(Next { value, managed: of_scale.as_ref().map(back) })
             })
             .await?;
         Ok(Reply::ok(paths.scale_of(&object.value)))
@@ -86,7 +88,7 @@ impl Server {
         &self,
         write: &Write<'_>,
         kind: patch::Kind,
-        object: &Value,
+        object: &Object,
         present: &Value,
         paths: &ScalePaths,
     ) -> Result<Value> {
@@ -106,10 +108,10 @@ impl Server {
             .replace(&write, 1, |read| {
                 let mut value = read.value.clone();
                 value["spec"]["finalizers"] = given["spec"]["finalizers"].clone();
-                Ok(Next { value, has_managed: true })
+                Ok(Next { value, managed: None })
             })
             .await?;
-        Ok(Reply::ok(typed(resource, &object.value)))
+        Ok(Reply::ok(typed(resource, &object.whole())))
     }
 
     /// A scheduler gives a pod its node.
@@ -148,7 +150,7 @@ impl Server {
             }
             let condition = json!({"type": "PodScheduled", "status": "True", "lastTransitionTime": now});
             set_condition(&mut value, condition);
-            Ok(Next { value, has_managed: true })
+            Ok(Next { value, managed: None })
         })
         .await?;
         Ok(Reply::created(json!({

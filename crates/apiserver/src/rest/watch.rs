@@ -178,7 +178,7 @@ impl Watch {
             line.extend_from_slice(b"}\n");
             return self.sender.send(line.into()).await.map_err(|_| Gone);
         }
-        let mut value = shown.value.clone();
+        let mut value = shown.whole();
         if let Some(revision) = revision {
             value["metadata"]["resourceVersion"] = revision.to_string().into();
         }

@@ -17,7 +17,7 @@ use super::subresource::ScalePaths;
 use crate::admission::{Attributes, Operation};
 use crate::kinds::Resource;
 use crate::kinds::rules::{Moment, PartRules, Update};
-use crate::managed;
+use crate::managed::{self, Live, Managers};
 use crate::meta;
 use crate::patch;
 use crate::status::{About, Result, Status};
@@ -75,8 +75,8 @@ pub struct Write<'a> {
 #[derive(Debug)]
 pub struct Next {
     pub value: Value,
-    /// Whether the managed fields are already those of the new object.
-    pub has_managed: bool,
+    /// The managed fields, if they are already those of the new object.
+    pub managed: Option<Managers>,
 }
 
 impl Write<'_> {
@@ -109,12 +109,17 @@ impl Server {
         let write = Write { call, resource, part: Part::Main, is_dry_run };
         check_manager(call, "CreateOptions")?;
         let value = self.decode(call, resource)?;
-        let object = self.create_object(&write, value, false).await?;
+        let object = self.create_object(&write, value, None).await?;
         Ok(Reply::object(201, resource, &object, call.accepted))
     }
 
-    /// Stores a new object; `has_managed` when an apply has already told who owns what.
-    pub async fn create_object(&self, write: &Write<'_>, mut value: Value, has_managed: bool) -> Result<Arc<Object>> {
+    /// Stores a new object; `managed` when an apply has already told who owns what.
+    pub async fn create_object(
+        &self,
+        write: &Write<'_>,
+        mut value: Value,
+        managed: Option<Managers>,
+    ) -> Result<Arc<Object>> {
         let resource = write.resource;
         meta::settle_namespace(&mut value, &write.call.path.namespace)?;
         meta::owner_warning(&value).into_iter().for_each(|text| write.call.warn(text));
@@ -128,9 +133,8 @@ impl Server {
         crate::crd::check_create(resource, value["metadata"]["name"].as_str().unwrap_or_default())?;
         let drops_status = resource.subresource("status").is_some() && !resource.rules.creates_with_status;
         let status = if drops_status { take_status(&mut value) } else { None };
-        if !has_managed {
-            managed::track(&resource.schema, None, &mut value, &write.intent(self));
-        }
+        let track = |value: &mut Value| managed::track(&resource.schema, None, value, &write.intent(self));
+        let mut managed = managed.unwrap_or_else(|| track(&mut value));
         let named = value["metadata"]["name"].as_str().unwrap_or_default().to_owned();
         let mut attributes = Attributes::of_write(write.call, resource, Operation::Create, write.is_dry_run);
         attributes.name = &named;
@@ -143,7 +147,7 @@ impl Server {
             if let Some(status) = status {
                 value["status"] = status;
             }
-            self.mutate(&attributes, Some(&mut value), None).await?;
+            self.mutate_whole(&attributes, &mut value, &mut managed, None).await?;
             if drops_status {
                 take_status(&mut value);
             }
@@ -166,14 +170,16 @@ impl Server {
             return Err(write.invalid(&name, &errors));
         }
         (resource.rules.warn)(&value, None).into_iter().for_each(|text| write.call.warn(text));
-        self.approve(&attributes, Some(unpruned.as_ref().unwrap_or(&value)), None).await?;
+        let seen = self.seen(&attributes, unpruned.as_ref().unwrap_or(&value), &managed);
+        self.approve(&attributes, Some(&seen), None).await?;
+        drop(seen);
         if write.is_dry_run {
-            return self.pretend_create(resource, &name, value);
+            return self.pretend_create(resource, &name, Object::pretended(value, managed));
         }
         let key = Key::new(write.call.path.namespace.as_str(), name.as_str());
         let about = About { group: &resource.group, kind: &resource.plural, name: &name };
-        let value = self.stored_form(resource, value).await?;
-        let object = self.store.create(&resource.storage, key.clone(), value).map_err(|_| {
+        let stored = self.stored_form(resource, value, managed).await?;
+        let object = self.store.create(&resource.storage, key.clone(), stored).map_err(|_| {
             let status = Status::already_exists(about);
             let is_ending = self.store.get(&resource.storage, &key).is_some_and(|object| is_deleted(&object.value));
             let message = format!("object is being deleted: {}", status.message());
@@ -183,12 +189,12 @@ impl Server {
         self.shown(resource, &object).await
     }
 
-    fn pretend_create(&self, resource: &Resource, name: &str, value: Value) -> Result<Arc<Object>> {
-        let namespace = value["metadata"]["namespace"].as_str().unwrap_or_default();
+    fn pretend_create(&self, resource: &Resource, name: &str, object: Object) -> Result<Arc<Object>> {
+        let namespace = object.value["metadata"]["namespace"].as_str().unwrap_or_default();
         if self.store.get(&resource.storage, &Key::new(namespace, name)).is_some() {
             return Err(Status::already_exists(About { group: &resource.group, kind: &resource.plural, name }));
         }
-        Ok(Arc::new(Object::pretended(value)))
+        Ok(Arc::new(object))
     }
 
     pub async fn update(&self, call: &Call, resource: &Arc<Resource>) -> Result<Reply> {
@@ -208,10 +214,10 @@ impl Server {
             }
         }
         if self.store.get(&resource.storage, &call.key()).is_none() && resource.rules.creates_on_update {
-            let object = self.create_object(&write, value, false).await?;
+            let object = self.create_object(&write, value, None).await?;
             return Ok(Reply::object(201, resource, &object, call.accepted));
         }
-        let object = self.replace(&write, 1, |_| Ok(Next { value: value.clone(), has_managed: false })).await?;
+        let object = self.replace(&write, 1, |_| Ok(Next { value: value.clone(), managed: None })).await?;
         Ok(Reply::object(200, resource, &object, call.accepted))
     }
 
@@ -237,6 +243,9 @@ impl Server {
         let object = self
             .replace(write, PATCH_TRIES, |read| {
                 let mut value = typed(resource, &read.value);
+                if patch.may_touch_managed() {
+                    managed::put(&mut value, &read.managed);
+                }
                 patch.apply(&mut value, &resource.schema)?;
                 let settled = match patch::check_type(&self.registry(), resource, &value)? {
                     Ok(()) => self.settle(call, resource, &mut value, patch.problems.clone()),
@@ -247,7 +256,7 @@ impl Server {
                     return Err(Status::invalid(About { group: "", kind: "", name: "" }, &[error]));
                 }
                 check_name(call, &value)?;
-                Ok(Next { value, has_managed: false })
+                Ok(Next { value, managed: None })
             })
             .await?;
         Ok((object, false))
@@ -263,8 +272,8 @@ impl Server {
         self.settle_applied(call, &mut config)?;
         let is_forced = call.query.flag("force").unwrap_or_default();
         let intent = write.intent(self);
-        let make = |live: Option<&Value>| -> Result<Next> {
-            let mut value = managed::apply(&resource.schema, live, &config, &intent, is_forced)
+        let make = |live: Option<Live<'_>>| -> Result<Next> {
+            let (mut value, managed) = managed::apply(&resource.schema, live, &config, &intent, is_forced)
                 .map_err(|error| error.to_status(resource, &namespace, &call.path.name))?;
             if let Some(written) = &written {
                 let annotations = value["metadata"]["annotations"].as_object_mut();
@@ -278,7 +287,7 @@ impl Server {
                 }
             }
             self.shape(resource, &mut value).map_err(Status::internal)?;
-            Ok(Next { value, has_managed: true })
+            Ok(Next { value, managed: Some(managed) })
         };
         if self.store.get(&resource.storage, &call.key()).is_none() {
             if !matches!(write.part, Part::Main) {
@@ -294,9 +303,9 @@ impl Server {
                 // There is nothing yet that could have this version.
                 metadata.remove("resourceVersion");
             }
-            return Ok((self.create_object(write, next.value, true).await?, true));
+            return Ok((self.create_object(write, next.value, next.managed).await?, true));
         }
-        let object = self.replace(write, PATCH_TRIES, |read| make(Some(&read.value))).await?;
+        let object = self.replace(write, PATCH_TRIES, |read| make(Some(read.live()))).await?;
         Ok((object, false))
     }
 
@@ -313,23 +322,26 @@ impl Server {
             let found = self.store.get(&resource.storage, &key).ok_or_else(|| call.not_found(resource))?;
             let read = self.shown(resource, &found).await?;
             let next = make(&read)?;
-            let mut value = self.next_value(write, &read, next).await?;
-            managed::keep_times(&read.value, &mut value);
-            let counts_anyway = read.is_new && (resource.rules.is_rewritten_once)(&read.value);
-            if value == read.value && !counts_anyway {
-                return Ok(read);
+            let (value, mut managed) = self.next_value(write, &read, next).await?;
+            // A write that changes nothing but the times of managed fields changes nothing.
+            if managed.owns_as(&read.managed) && value == read.value {
+                let counts_anyway = read.is_new && (resource.rules.is_rewritten_once)(&read.value);
+                if !counts_anyway {
+                    return Ok(read);
+                }
+                managed = read.managed.clone();
             }
             let is_over = is_deleted(&value) && !keeps_it(resource, &value);
             if write.is_dry_run {
-                return Ok(Arc::new(Object::pretended(value)));
+                return Ok(Arc::new(Object::pretended(value, managed)));
             }
             let written = if is_over {
                 // The answer shows the object as the write left it, at the revision it had.
-                let answer = Arc::new(Object::pretended(value.clone()));
+                let answer = Arc::new(Object::pretended(value, managed));
                 let last = found.value.clone();
                 self.store.delete(&resource.storage, key.clone(), &found, last).map(|_| answer)
             } else {
-                let stored = self.stored_form(resource, value).await?;
+                let stored = self.stored_form(resource, value, managed).await?;
                 self.store.update(&resource.storage, key.clone(), &found, stored)
             };
             match written {
@@ -349,25 +361,26 @@ impl Server {
     }
 
     /// Everything between what a client wants and what is stored.
-    async fn next_value(&self, write: &Write<'_>, read: &Object, next: Next) -> Result<Value> {
+    async fn next_value(&self, write: &Write<'_>, read: &Object, next: Next) -> Result<(Value, Managers)> {
         let (call, resource) = (write.call, write.resource);
-        let Next { mut value, mut has_managed } = next;
+        let Next { mut value, mut managed } = next;
         let old = &read.value;
         meta::settle_namespace(&mut value, &call.path.namespace)?;
         meta::owner_warning(&value).into_iter().for_each(|text| call.warn(text));
         let attributes = Attributes::of_write(call, resource, Operation::Update, write.is_dry_run);
         // Of a scale, and of what the server itself writes, only the caller knows what others may change.
         if matches!(write.part, Part::Main | Part::Status | Part::Named(_)) && self.may_mutate(&attributes) {
-            if !has_managed {
-                // Who owns what is decided by what the client wants, not by what is made of it.
-                let prepared = self.prepare_next(write, old, value.clone(), false)?;
-                value["metadata"]["managedFields"] = prepared["metadata"]["managedFields"].clone();
-                has_managed = true;
-            }
-            self.mutate(&attributes, Some(&mut value), Some(old)).await?;
+            // Who owns what is decided by what the client wants, not by what is made of it.
+            let mut owned = match managed.take() {
+                Some(managed) => managed,
+                None => self.prepare_next(write, read, value.clone(), None)?.1,
+            };
+            managed::take(&mut value);
+            self.mutate_whole(&attributes, &mut value, &mut owned, Some(read)).await?;
+            managed = Some(owned);
         }
         check_preconditions(write, &value, old)?;
-        let mut value = self.prepare_next(write, old, value, has_managed)?;
+        let (mut value, managed) = self.prepare_next(write, read, value, managed)?;
         let mut errors = self.mistakes(write, &value, old);
         if errors.is_empty() && matches!(write.part, Part::Main) {
             errors = (resource.rules.allocate)(&mut value, Some(old), self.moment());
@@ -379,19 +392,29 @@ impl Server {
             (resource.rules.warn)(&value, Some(old)).into_iter().for_each(|text| call.warn(text));
         }
         match write.part {
-            Part::Main | Part::Status | Part::Named(_) => self.approve(&attributes, Some(&value), Some(old)).await?,
+            Part::Main | Part::Status | Part::Named(_) => {
+                let seen = self.seen(&attributes, &value, &managed);
+                let seen_before = self.seen(&attributes, old, &read.managed);
+                self.approve(&attributes, Some(&seen), Some(&seen_before)).await?;
+            }
             Part::Scale => {
                 let paths = ScalePaths::of(resource);
                 self.approve(&attributes, Some(&paths.scale_of(&value)), Some(&paths.scale_of(old))).await?;
             }
             Part::Whole => {}
         }
-        Ok(value)
+        Ok((value, managed))
     }
 
-    /// Keeps what this write may not change, and gives the object its form.
-    fn prepare_next(&self, write: &Write<'_>, old: &Value, mut value: Value, has_managed: bool) -> Result<Value> {
-        let resource = write.resource;
+    /// Keeps what this write may not change, gives the object its form and tells who owns what of it.
+    fn prepare_next(
+        &self,
+        write: &Write<'_>,
+        read: &Object,
+        mut value: Value,
+        managed: Option<Managers>,
+    ) -> Result<(Value, Managers)> {
+        let (resource, old) = (write.resource, &read.value);
         meta::carry_over(&mut value, old);
         match write.part {
             Part::Status => {
@@ -418,10 +441,12 @@ impl Server {
             move_generation(resource, &mut value, old);
         }
         self.shape(resource, &mut value).map_err(Status::internal)?;
-        if !has_managed && !matches!(write.part, Part::Whole) {
-            managed::track(&resource.schema, Some(old), &mut value, &write.intent(self));
-        }
-        Ok(value)
+        let managed = match (managed, write.part) {
+            (Some(managed), _) => managed,
+            (None, Part::Whole) => read.managed.clone(),
+            _ => managed::track(&resource.schema, Some(read.live()), &mut value, &write.intent(self)),
+        };
+        Ok((value, managed))
     }
 
     /// What is wrong with a change.
@@ -501,7 +526,7 @@ fn with_status(resource: &Resource, mut new: Value, old: &Value) -> Value {
         }
     }
     let mut kept = resource.rules.status_metadata.to_vec();
-    kept.push("managedFields");
+    kept.push(managed::FIELD);
     for name in kept {
         match new["metadata"].get(name) {
             Some(given) => value["metadata"][name] = given.clone(),

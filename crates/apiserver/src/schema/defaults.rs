@@ -11,7 +11,7 @@ pub fn apply(schema: &Schema, value: &mut Value) {
         Value::Object(object) => {
             if let super::Form::Struct { fields, .. } = &*schema.form {
                 for (name, field) in fields {
-                    let is_missing = match object.get(name) {
+                    let is_missing = match object.get(&**name) {
                         None => true,
                         Some(Value::Null) => !field.is_nullable,
                         Some(_) => false,
@@ -19,10 +19,10 @@ pub fn apply(schema: &Schema, value: &mut Value) {
                     if is_missing {
                         match &field.default {
                             Some(default) => {
-                                object.insert(name.clone(), default.clone());
+                                object.insert(name.to_string(), default.clone());
                             }
                             None => {
-                                object.remove(name);
+                                object.remove(&**name);
                             }
                         }
                     }

@@ -3,13 +3,15 @@
 //! A real server decodes into structs and encodes those: fields it does not know vanish, an empty list may be the same as
 //! none, quantities and times have one spelling, and some zero values are always written. Clients see all of that.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
+use std::sync::Arc;
 
 use kueue_core::quantity::Quantity;
 use kueue_core::time::{MicroTime, Time};
 use serde_json::{Map, Value, json};
 
-use super::{Form, Schema, Unset};
+use super::{FieldName, Form, Schema, Unset};
 
 mod bytes;
 mod print;
@@ -19,26 +21,26 @@ pub use print::{printed, printed_as_source, printed_map};
 /// Makes the object what Go would print after reading it. Returns the paths of the fields it did not know; an error is
 /// what Go's decoder would say of a value of the wrong type.
 pub fn canonical(schema: &Schema, value: &mut Value) -> Result<Vec<String>, String> {
-    let mut walk = Walk { path: String::new(), owner: String::new(), unknown: Vec::new() };
+    let mut walk = Walk { path: String::new(), owner: "", unknown: Vec::new() };
     walk.value(schema, value)?;
     Ok(walk.unknown)
 }
 
-struct Walk {
+struct Walk<'s> {
     /// Where we are, as Go's messages write it: `spec.containers`, without indexes in struct paths.
     path: String,
     /// The Go name of the struct we are in.
-    owner: String,
+    owner: &'s str,
     unknown: Vec<String>,
 }
 
-impl Walk {
-    fn value(&mut self, schema: &Schema, value: &mut Value) -> Result<(), String> {
+impl<'s> Walk<'s> {
+    fn value(&mut self, schema: &'s Schema, value: &mut Value) -> Result<(), String> {
         match &*schema.form {
             Form::Any => Ok(()),
             Form::Struct { name, fields, .. } => {
                 let Value::Object(object) = value else { return Err(self.wrong(value, name)) };
-                let outer = std::mem::replace(&mut self.owner, name.clone());
+                let outer = std::mem::replace(&mut self.owner, name);
                 self.fields(fields, object)?;
                 self.owner = outer;
                 Ok(())
@@ -51,7 +53,7 @@ impl Walk {
                     if inner.is_null() {
                         *inner = zero(values);
                     }
-                    self.inside(&format!("[{key}]"), |walk| walk.value(values, inner))?;
+                    self.inside(["[", key, "]"], |walk| walk.value(values, inner))?;
                 }
                 Ok(())
             }
@@ -63,7 +65,7 @@ impl Walk {
                     if item.is_null() {
                         *item = zero(element);
                     }
-                    self.inside(&format!("[{index}]"), |walk| walk.value(element, item))?;
+                    self.inside(["[", &index.to_string(), "]"], |walk| walk.value(element, item))?;
                 }
                 Ok(())
             }
@@ -73,36 +75,36 @@ impl Walk {
 
     fn fields(
         &mut self,
-        fields: &std::collections::BTreeMap<String, std::sync::Arc<Schema>>,
+        fields: &'s BTreeMap<FieldName, Arc<Schema>>,
         object: &mut Map<String, Value>,
     ) -> Result<(), String> {
-        let unknown: Vec<String> = object.keys().filter(|name| !fields.contains_key(*name)).cloned().collect();
+        let unknown: Vec<String> = object.keys().filter(|name| !fields.contains_key(name.as_str())).cloned().collect();
         for name in unknown {
             object.remove(&name);
             self.unknown.push(join(&self.path, &name));
         }
         for (name, schema) in fields {
-            match object.get_mut(name) {
+            match object.get_mut(&**name) {
                 Some(inner) if !inner.is_null() => {
-                    let part = if self.path.is_empty() { name.clone() } else { format!(".{name}") };
-                    self.inside(&part, |walk| walk.value(schema, inner))?;
+                    let dot = if self.path.is_empty() { "" } else { "." };
+                    self.inside([dot, name, ""], |walk| walk.value(schema, inner))?;
                     let is_list = matches!(&*schema.form, Form::List(_) | Form::Map(_));
                     if is_left_out(schema, inner) || is_list && is_empty(inner) {
                         // Storage does not tell an empty list from none.
-                        object.remove(name);
+                        object.remove(&**name);
                     }
                 }
                 _ => {
-                    object.remove(name);
+                    object.remove(&**name);
                 }
             }
-            if !object.contains_key(name) {
+            if !object.contains_key(&**name) {
                 match schema.unset {
                     Unset::Always => {
-                        object.insert(name.clone(), zero(schema));
+                        object.insert(name.to_string(), zero(schema));
                     }
                     Unset::Null => {
-                        object.insert(name.clone(), Value::Null);
+                        object.insert(name.to_string(), Value::Null);
                     }
                     Unset::Omitted | Unset::Pointer => {}
                 }
@@ -166,9 +168,9 @@ impl Walk {
         Ok(())
     }
 
-    fn inside(&mut self, part: &str, visit: impl FnOnce(&mut Self) -> Result<(), String>) -> Result<(), String> {
+    fn inside(&mut self, part: [&str; 3], visit: impl FnOnce(&mut Self) -> Result<(), String>) -> Result<(), String> {
         let length = self.path.len();
-        self.path.push_str(part);
+        self.path.extend(part);
         visit(self)?;
         self.path.truncate(length);
         Ok(())
@@ -258,9 +260,9 @@ fn is_empty(value: &Value) -> bool {
 fn zero(schema: &Schema) -> Value {
     match &*schema.form {
         Form::Struct { fields, .. } => {
-            let written = |(name, schema): (&String, &std::sync::Arc<Schema>)| match schema.unset {
-                Unset::Always => Some((name.clone(), zero(schema))),
-                Unset::Null => Some((name.clone(), Value::Null)),
+            let written = |(name, schema): (&FieldName, &Arc<Schema>)| match schema.unset {
+                Unset::Always => Some((name.to_string(), zero(schema))),
+                Unset::Null => Some((name.to_string(), Value::Null)),
                 Unset::Omitted | Unset::Pointer => None,
             };
             Value::Object(fields.iter().filter_map(written).collect())

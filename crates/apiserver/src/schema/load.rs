@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
-use super::{Form, Keywords, ListType, Schema, Strategy, Unset};
+use super::{FieldName, Form, Keywords, ListType, Schema, Strategy, Unset};
 
 /// The built-in types by name. They refer to each other; the few that contain themselves end in "anything".
 #[derive(Debug)]
@@ -70,7 +70,7 @@ impl Types {
                 if let Some(properties) = source["properties"].as_object() {
                     let mut fields = BTreeMap::new();
                     for (field, source) in properties {
-                        fields.insert(field.clone(), Arc::new(self.node("", source)));
+                        fields.insert(field.as_str().into(), Arc::new(self.node("", source)));
                     }
                     return Form::Struct { name: go_name(name), fields, others: None };
                 }
@@ -139,13 +139,14 @@ fn node(source: &Value, metadata: Option<&Arc<Schema>>) -> Schema {
             (None, Some(values)) => Form::Map(values),
             (None, None) if source["additionalProperties"] == true => Form::Map(Schema::any()),
             (properties, others) => {
-                let field = |(name, source): (&String, &Value)| (name.clone(), Arc::new(custom(source)));
-                let mut fields: BTreeMap<String, Arc<Schema>> = properties.into_iter().flatten().map(field).collect();
+                let field = |(name, source): (&String, &Value)| (name.as_str().into(), Arc::new(custom(source)));
+                let mut fields: BTreeMap<FieldName, Arc<Schema>> =
+                    properties.into_iter().flatten().map(field).collect();
                 if let Some(metadata) = metadata.filter(|_| source["x-kubernetes-embedded-resource"] == true) {
                     for name in ["apiVersion", "kind"] {
-                        fields.entry(name.to_owned()).or_insert_with(|| Arc::new(Schema::of(Form::Text)));
+                        fields.entry(name.into()).or_insert_with(|| Arc::new(Schema::of(Form::Text)));
                     }
-                    fields.insert("metadata".to_owned(), Arc::clone(metadata));
+                    fields.insert("metadata".into(), Arc::clone(metadata));
                 }
                 Form::Struct { name: String::new(), fields, others }
             }
