@@ -4,6 +4,7 @@
 //! like everything else.
 
 mod asked;
+mod counts;
 mod known;
 mod request;
 mod slot;
@@ -19,12 +20,13 @@ use kueue_api::kueue::v1beta2::Workload;
 use kueue_core::resource::Formatter;
 use kueue_engine::{Change, Effect, Engine, Settings};
 use kueue_jobs::report::Fact;
+use kueue_metrics::Metrics;
 use kueue_runtime::client::Client;
 use kueue_runtime::clock::Clock;
 use kueue_runtime::events::Recorder;
 use kueue_runtime::key::Key;
 use kueue_translate::{MetricLabels, ResourceRules};
-use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender};
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 use tracing::debug;
@@ -85,6 +87,7 @@ pub struct Parts {
     pub touched: UnboundedSender<Touched>,
     /// Who can delete jobs of any kind.
     pub jobs: kueue_jobs::kinds::Deleters,
+    pub metrics: Metrics,
 }
 
 /// Everything the owner holds. Only its own task changes it.
@@ -96,6 +99,7 @@ pub struct Owner {
     scheduler_events: Recorder,
     workload_events: Recorder,
     jobs: kueue_jobs::kinds::Deleters,
+    metrics: Metrics,
     formatter: Formatter,
     known: Known,
     /// Workloads with something under way or to be written.
@@ -118,16 +122,16 @@ pub struct Owner {
 }
 
 impl Owner {
-    /// An owner that knows nothing yet, and the way to tell it.
-    pub fn new(parts: Parts) -> (Self, UnboundedSender<Input>) {
-        let (sender, inputs) = unbounded_channel();
-        let owner = Self {
+    /// An owner that knows nothing yet, and what it will be told.
+    pub fn new(parts: Parts, inputs: UnboundedReceiver<Input>) -> Self {
+        Self {
             engine: Engine::new(parts.settings),
             clock: parts.clock,
             client: parts.client,
             scheduler_events: parts.recorder.named(FIELD_MANAGER_ADMISSION),
             workload_events: parts.recorder.named(EVENT_SOURCE_WORKLOAD),
             jobs: parts.jobs,
+            metrics: parts.metrics,
             formatter: Formatter::default(),
             known: Known::new(parts.rules, parts.metric_labels),
             slots: BTreeMap::new(),
@@ -142,8 +146,7 @@ impl Owner {
             leads: false,
             idle_cycles: 0,
             spared_writes: 0,
-        };
-        (owner, sender)
+        }
     }
 
     /// Runs until everybody who could tell it anything is gone.
@@ -185,7 +188,9 @@ impl Owner {
             return timer;
         }
         let in_line = self.engine.in_line();
+        let began = Instant::now();
         let effects = self.engine.cycle(now);
+        self.count_cycle(&effects, began.elapsed());
         let is_decision = |effect: &Effect| !matches!(effect, Effect::Event(_));
         let made_progress = effects.iter().any(is_decision) || self.engine.in_line() != in_line;
         self.absorb(effects, &self.scheduler_events.clone());
@@ -247,7 +252,12 @@ impl Owner {
                 });
             }
             Input::Synced => self.is_synced = true,
-            Input::Leads(leads) => self.leads = leads,
+            Input::Leads(leads) => {
+                if self.leads && !leads {
+                    self.step_down();
+                }
+                self.leads = leads;
+            }
             Input::Asked(asked) => asked.answer(&self.engine),
         }
     }

@@ -54,15 +54,18 @@ fn serve(arguments: &Arguments, checked: Checked) -> Result<(), String> {
     let runtime = runtime.map_err(|error| format!("cannot start: {error}"))?;
     runtime.block_on(async {
         let client = connect(arguments.kubeconfig.as_deref()).await.map_err(|error| error.to_string())?;
-        let instance = std::env::var("HOSTNAME").unwrap_or_else(|_| "kueue".to_owned());
+        let clock = Clock::of_the_machine();
         let Checked { configuration, gates, .. } = checked;
-        let manager = Manager::new(configuration, gates, client, Clock::of_the_machine(), instance);
-        tokio::select! {
-            () = manager.run() => {}
-            () = told_to_end() => {}
-        }
+        let manager = Manager::new(configuration, gates, client, clock, instance(clock));
+        manager.run_until(told_to_end()).await;
         Ok(())
     })
+}
+
+/// A name that no other replica has, and this one only until it starts again.
+fn instance(clock: Clock) -> String {
+    let host = std::env::var("HOSTNAME").unwrap_or_else(|_| "kueue".to_owned());
+    format!("{host}_{}-{}", std::process::id(), clock.now().as_nanosecond())
 }
 
 /// Waits for SIGINT or SIGTERM.

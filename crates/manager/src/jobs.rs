@@ -8,7 +8,7 @@ use kueue_jobs::report::Fact;
 use kueue_jobs::step::Settings;
 use kueue_runtime::key::Key;
 use kueue_runtime::queue::WorkQueue;
-use kueue_runtime::reconciler;
+use kueue_runtime::reconciler::starter;
 use tokio::sync::mpsc::UnboundedSender;
 use tokio::task::JoinSet;
 
@@ -21,7 +21,7 @@ pub(crate) fn connect<J: Job>(
     informers: &mut Informers,
     settings: Arc<Settings>,
     facts: UnboundedSender<Fact>,
-) -> impl FnOnce(&mut JoinSet<()>) + use<J> {
+) -> impl Fn(&mut JoinSet<()>) + use<J> {
     let (mut informer, jobs) = informers::new::<J>();
     let queue: Arc<WorkQueue<Key>> = Arc::default();
     informer.listen({
@@ -43,5 +43,5 @@ pub(crate) fn connect<J: Job>(
         facts,
     };
     let at_once = at_once(&shared.config, &format!("{}.{}", J::KIND, J::GROUP));
-    move |tasks| drop(tasks.spawn(reconciler::run(queue, Arc::new(reconciler), at_once)))
+    starter(queue, reconciler, at_once)
 }

@@ -1,16 +1,20 @@
 //! One running manager as a value: given a configuration, a client and a clock, everything else follows.
 //!
 //! Several can run in one process. A manager ends when the future of [`Manager::run`] is dropped, and leaves nothing
-//! behind: what it decided and did not write is decided again by the next one.
+//! behind: what it decided and did not write is decided again by the next one. Of several replicas one leads; the others
+//! know all that it knows, and write nothing.
 
 mod connect;
 mod informers;
 mod jobs;
+mod leading;
+mod metrics;
+mod observer;
 mod queues;
 
 use kueue_api::config::Configuration;
 use kueue_api::config::v1beta2::SourceKind;
-use kueue_controllers::owner::{Handle, Input, Owner, Parts, Touched};
+use kueue_controllers::owner::{Handle, Owner, Parts, Touched};
 use kueue_core::gates::Gates;
 use kueue_jobs::kinds::Deleters;
 use kueue_jobs::kinds::batch_job;
@@ -23,11 +27,12 @@ use kueue_runtime::events::Recorder;
 use kueue_translate::MetricLabels;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::task::JoinSet;
-use tracing::info;
+use tracing::warn;
 
 use informers::Informers;
 
 pub use connect::{ConnectError, connect};
+pub use observer::Observer;
 
 /// How many requests may be under way at once.
 const REQUESTS_AT_ONCE: usize = 64;
@@ -35,14 +40,20 @@ const REQUESTS_AT_ONCE: usize = 64;
 const LOOKS_AT_ONCE: usize = 16;
 
 /// What a manager is made of.
-#[derive(Debug)]
 pub struct Manager {
     config: Configuration,
     gates: Gates,
-    client: Client,
+    client: kube::Client,
     clock: Clock,
-    /// The name of this process in events.
+    /// The name of this process in events, and in the Lease of the leader.
     instance: String,
+    observer: Observer,
+}
+
+impl std::fmt::Debug for Manager {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Manager").field("instance", &self.instance).finish_non_exhaustive()
+    }
 }
 
 /// What the parts of a running manager share.
@@ -56,73 +67,77 @@ struct Shared {
 }
 
 impl Manager {
-    /// A manager that does nothing yet. Requests are limited by their number at once, not by a rate: the API server has
-    /// its own ways to defend itself.
+    /// A manager that does nothing yet. `instance` is its own: no other replica has the same.
     pub fn new(config: Configuration, gates: Gates, client: kube::Client, clock: Clock, instance: String) -> Self {
-        Self { config, gates, client: Client::new(client, Limits::new(REQUESTS_AT_ONCE, None)), clock, instance }
+        Self { config, gates, client, clock, instance, observer: Observer::default() }
+    }
+
+    /// Looks at it while it runs.
+    pub fn observer(&self) -> Observer {
+        self.observer.clone()
     }
 
     /// Runs until it is dropped.
     pub async fn run(self) {
-        let Self { config, gates, client, clock, instance } = self;
+        self.run_until(std::future::pending()).await;
+    }
+
+    /// Runs until `end` comes, and lets the next one lead at once.
+    pub async fn run_until(self, end: impl Future<Output = ()>) {
+        let Self { config, gates, client: connection, clock, instance, observer } = self;
+        // Requests are limited by their number at once, not by a rate: the API server has its own ways to defend itself.
+        let client = Client::new(connection.clone(), Limits::new(REQUESTS_AT_ONCE, None));
         let mut tasks = JoinSet::new();
-        let (recorder, writing_events) = Recorder::new(client.clone(), clock, instance);
+        let (recorder, writing_events) = Recorder::new(client.clone(), clock, instance.clone());
         tasks.spawn(writing_events);
+        let (inputs, input_line) = unbounded_channel();
+        let mut informers = Informers::new(&inputs);
+        let metrics = metrics::connect(&config, gates, &informers);
         let (facts, fact_line) = unbounded_channel();
         let (touched, touched_line) = unbounded_channel();
-        let (owner, inputs) = Owner::new(parts(&config, gates, &client, clock, &recorder, fact_line, touched));
-        tasks.spawn(owner.run());
+        let parts = Parts {
+            client: client.clone(),
+            clock,
+            settings: kueue_translate::settings(&config, gates),
+            rules: kueue_translate::resource_rules(&config),
+            metric_labels: MetricLabels::new(&config.metrics.custom_labels, gates),
+            facts: fact_line,
+            touched,
+            jobs: Deleters::default().with::<batch_job::Job>(&recorder),
+            recorder: recorder.clone(),
+            metrics: metrics.clone(),
+        };
+        tasks.spawn(Owner::new(parts, input_line).run());
+        let candidate = leading::candidate(&config, connection, clock, instance);
         let engine = Handle::new(inputs.clone());
+        observer.set_scrape(metrics::Scrape::new(metrics.clone(), engine.clone(), &mut informers));
         let shared = Shared { config, gates, client, clock, recorder, engine };
-        let mut informers = Informers::new(&inputs);
-        let reconcilers = start_when_synced(&shared, &mut informers, facts, touched_line);
+        let reconcilers = connect_all(&shared, &mut informers, facts, touched_line, &mut tasks);
         let synced = informers.run(&shared.client, &mut tasks);
-        synced.await;
-        info!("everything is listed, decisions begin");
-        // The owner is gone only while everything ends.
-        drop(inputs.send(Input::Synced));
-        drop(inputs.send(Input::Leads(true)));
-        reconcilers(&mut tasks);
-        while tasks.join_next().await.is_some() {}
+        let decide = leading::Decide { inputs, engine: shared.engine, metrics, observer, reconcilers };
+        tokio::select! {
+            biased;
+            () = decide.when_synced_and_leading(synced, candidate, end) => {}
+            Some(_) = tasks.join_next() => warn!("a part of the manager ended, so all of it ends"),
+        }
     }
 }
 
 /// Connects the controllers, and returns what starts them. Before everything is listed nobody knows whether an object
 /// that was not seen does not exist.
-fn start_when_synced(
+fn connect_all(
     shared: &Shared,
     informers: &mut Informers,
     facts: UnboundedSender<Fact>,
     touched: UnboundedReceiver<Touched>,
-) -> impl FnOnce(&mut JoinSet<()>) + use<> {
-    let queues = queues::connect(shared, informers, touched);
+    tasks: &mut JoinSet<()>,
+) -> impl Fn(&mut JoinSet<()>) + use<> {
+    let queues = queues::connect(shared, informers, touched, tasks);
     let settings = std::sync::Arc::new(job_settings(&shared.config, shared.gates));
     let jobs = jobs::connect::<batch_job::Job>(shared, informers, settings, facts);
     move |tasks| {
         queues(tasks);
         jobs(tasks);
-    }
-}
-
-fn parts(
-    config: &Configuration,
-    gates: Gates,
-    client: &Client,
-    clock: Clock,
-    recorder: &Recorder,
-    facts: UnboundedReceiver<Fact>,
-    touched: UnboundedSender<Touched>,
-) -> Parts {
-    Parts {
-        client: client.clone(),
-        clock,
-        recorder: recorder.clone(),
-        settings: kueue_translate::settings(config, gates),
-        rules: kueue_translate::resource_rules(config),
-        metric_labels: MetricLabels::new(&config.metrics.custom_labels, gates),
-        facts,
-        touched,
-        jobs: Deleters::default().with::<batch_job::Job>(recorder),
     }
 }
 

@@ -13,7 +13,7 @@ use kueue_controllers::priority_class::PriorityClasses;
 use kueue_runtime::informer::{Delta, Informer, Store};
 use kueue_runtime::key::Key;
 use kueue_runtime::queue::WorkQueue;
-use kueue_runtime::reconciler;
+use kueue_runtime::reconciler::starter;
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::task::JoinSet;
 
@@ -39,12 +39,13 @@ struct Lines {
     priority_classes: Line,
 }
 
-/// Listens to whatever concerns queues; returns what begins to look at them.
+/// Listens to whatever concerns queues, from now on; returns what begins to look at them.
 pub(crate) fn connect(
     shared: &Shared,
     informers: &mut Informers,
     touched: UnboundedReceiver<Touched>,
-) -> impl FnOnce(&mut JoinSet<()>) + use<> {
+    tasks: &mut JoinSet<()>,
+) -> impl Fn(&mut JoinSet<()>) + use<> {
     let lines = Lines::default();
     listen(informers, &lines);
     let (client, clock, engine) = (shared.client.clone(), shared.clock, shared.engine.clone());
@@ -75,19 +76,25 @@ pub(crate) fn connect(
     let guard_flavors = guards(shared, &informers.flavors, &flavors);
     let guard_checks = guards(shared, &informers.checks, &flavors);
     let guard_topologies = guards(shared, &informers.topologies, &flavors);
-    let forward =
-        forward(touched, lines.clone(), informers.cluster_queues.store(), informers.cohorts.store(), shares_fairly);
+    let queues_and_cohorts = (informers.cluster_queues.store(), informers.cohorts.store());
+    tasks.spawn(forward(touched, lines.clone(), queues_and_cohorts, shares_fairly));
     let at_once = |kind: &str| at_once(&shared.config, &format!("{kind}.kueue.x-k8s.io"));
     let (of_cluster_queues, of_local_queues) = (at_once("ClusterQueue"), at_once("LocalQueue"));
+    let cluster_queues = starter(lines.cluster_queues, cluster_queues, of_cluster_queues);
+    let local_queues = starter(lines.local_queues, local_queues, of_local_queues);
+    let cohorts = starter(lines.cohorts, cohorts, 1);
+    let priority_classes = starter(lines.priority_classes, priority_classes, 1);
+    let flavors = starter(lines.flavors, guard_flavors, 1);
+    let checks = starter(lines.checks, guard_checks, 1);
+    let topologies = starter(lines.topologies, guard_topologies, 1);
     move |tasks| {
-        tasks.spawn(forward);
-        tasks.spawn(reconciler::run(lines.cluster_queues, Arc::new(cluster_queues), of_cluster_queues));
-        tasks.spawn(reconciler::run(lines.local_queues, Arc::new(local_queues), of_local_queues));
-        tasks.spawn(reconciler::run(lines.cohorts, Arc::new(cohorts), 1));
-        tasks.spawn(reconciler::run(lines.priority_classes, Arc::new(priority_classes), 1));
-        tasks.spawn(reconciler::run(lines.flavors, Arc::new(guard_flavors), 1));
-        tasks.spawn(reconciler::run(lines.checks, Arc::new(guard_checks), 1));
-        tasks.spawn(reconciler::run(lines.topologies, Arc::new(guard_topologies), 1));
+        cluster_queues(tasks);
+        local_queues(tasks);
+        cohorts(tasks);
+        priority_classes(tasks);
+        flavors(tasks);
+        checks(tasks);
+        topologies(tasks);
     }
 }
 
@@ -155,8 +162,7 @@ fn queue_references(delta: &Delta<ClusterQueue>, flavors: &Line, checks: &Line) 
 async fn forward(
     mut touched: UnboundedReceiver<Touched>,
     lines: Lines,
-    cluster_queues: Arc<Store<ClusterQueue>>,
-    cohorts: Arc<Store<Cohort>>,
+    (cluster_queues, cohorts): (Arc<Store<ClusterQueue>>, Arc<Store<Cohort>>),
     shares_fairly: bool,
 ) {
     while let Some(touched) = touched.recv().await {

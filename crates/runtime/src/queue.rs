@@ -152,6 +152,16 @@ impl<K: Clone + Eq + Hash> WorkQueue<K> {
         }
     }
 
+    /// Whoever had keys is gone without having said what came of them: they wait again.
+    pub fn take_back(&self) {
+        let mut state = self.state();
+        for (key, again) in std::mem::take(&mut state.handed_out) {
+            state.add(key, again.unwrap_or(0));
+        }
+        drop(state);
+        self.changed.notify_one();
+    }
+
     fn state(&self) -> MutexGuard<'_, State<K>> {
         self.state.lock().expect("no one panics while holding the queue")
     }

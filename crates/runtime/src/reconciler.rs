@@ -32,12 +32,14 @@ pub trait Reconciler<K>: Send + Sync + 'static {
     fn reconcile(&self, key: &K) -> impl Future<Output = Result<Next, Failure>> + Send;
 }
 
-/// Runs until it is dropped, with at most so many looks at once. A panic is a failure of that key alone.
+/// Runs until it is dropped, with at most so many looks at once. A panic is a failure of that key alone. Run again, it
+/// goes on with what was being looked at; a queue has one who runs it at a time.
 pub async fn run<K, R>(queue: Arc<WorkQueue<K>>, reconciler: Arc<R>, at_once: usize)
 where
     K: Clone + Eq + Hash + std::fmt::Display + Send + Sync + 'static,
     R: Reconciler<K>,
 {
+    queue.take_back();
     let mut looks = JoinSet::new();
     loop {
         while looks.len() >= at_once.max(1) {
@@ -56,6 +58,16 @@ where
             finish(&queue, &key, reconciler.name(), look.await);
         });
     }
+}
+
+/// What begins to run, as often as it is called.
+pub fn starter<K, R>(queue: Arc<WorkQueue<K>>, reconciler: R, at_once: usize) -> impl Fn(&mut JoinSet<()>)
+where
+    K: Clone + Eq + Hash + std::fmt::Display + Send + Sync + 'static,
+    R: Reconciler<K>,
+{
+    let reconciler = Arc::new(reconciler);
+    move |tasks| drop(tasks.spawn(run(Arc::clone(&queue), Arc::clone(&reconciler), at_once)))
 }
 
 fn finish<K>(queue: &WorkQueue<K>, key: &K, name: &str, outcome: Result<Result<Next, Failure>, tokio::task::JoinError>)

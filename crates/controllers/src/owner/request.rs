@@ -15,6 +15,7 @@ use kueue_runtime::events::{Event, Regarding};
 use kueue_runtime::informer::without_managed_fields;
 use kueue_runtime::key::Key;
 use kueue_translate::{admission_patch, condition_patch, reclaimable_patch, status_from_engine};
+use tokio::task::JoinSet;
 use tracing::{debug, warn};
 
 use super::slot::{Errand, Sent, Slot};
@@ -250,11 +251,13 @@ impl Owner {
         let held = slot.held.take();
         match outcome {
             Ok(Some(object)) if sent == Sent::Read => {
+                self.count_change(self.known.get(&key), &object);
                 slot.succeed();
                 slot.is_dirty = false;
                 self.believe(&key, object);
             }
             Ok(Some(object)) => {
+                self.count_change(self.known.get(&key), &object);
                 slot.succeed();
                 self.learn(&key, object, &slot);
             }
@@ -273,6 +276,23 @@ impl Owner {
         }
         self.restless.insert(key);
         if let Some(held) = held {
+            self.on_workload(held);
+        }
+    }
+
+    /// Somebody else leads. What was decided and not written never happened: what the server shows counts again.
+    pub(super) fn step_down(&mut self) {
+        // Requests that are under way end here; what became of them the watch tells.
+        self.requests = JoinSet::new();
+        self.restless.clear();
+        self.postponed.clear();
+        let slots = std::mem::take(&mut self.slots);
+        for key in self.known.keys(|_| true) {
+            if let Some(object) = self.known.get(&key) {
+                self.engine.apply(Change::Workload(self.known.spec_of(object)), self.clock.time());
+            }
+        }
+        for held in slots.into_values().filter_map(|slot| slot.held) {
             self.on_workload(held);
         }
     }

@@ -12,14 +12,16 @@ use kube::client::Body;
 use kueue_api::config::{DEFAULT_NAMESPACE, load};
 use kueue_apiserver::{ApiServer, Image, Settings};
 use kueue_core::gates::Gates;
-use kueue_manager::Manager;
+use kueue_manager::{Manager, Observer};
 use kueue_runtime::clock::Clock;
 use serde_json::{Value, json};
 
 const START: &str = "2026-01-01T00:00:00Z";
 const KUEUE: &str = "/apis/kueue.x-k8s.io/v1beta2";
 const JOBS: &str = "/apis/batch/v1/namespaces/default/jobs";
-const CONFIG: &str = "apiVersion: config.kueue.x-k8s.io/v1beta2\nkind: Configuration\n";
+/// One manager alone, which nobody has to elect.
+const CONFIG: &str =
+    "apiVersion: config.kueue.x-k8s.io/v1beta2\nkind: Configuration\nleaderElection: {leaderElect: false}\n";
 
 fn settings() -> Settings {
     Settings::new(kueue_apiserver::clock::Clock::starting_at(START.parse().unwrap()), [7; 32])
@@ -48,12 +50,29 @@ async fn prepare() -> Image {
     server.image()
 }
 
+/// Speaks to the server as its administrator. Requests that change something are counted.
+fn client(server: &ApiServer, writes: &Arc<AtomicUsize>) -> kube::Client {
+    let token: HeaderValue = format!("Bearer {}", server.admin_token()).parse().unwrap();
+    let (server, writes) = (server.clone(), Arc::clone(writes));
+    let service = tower::service_fn(move |mut request: Request<Body>| {
+        request.headers_mut().insert("authorization", token.clone());
+        if request.method() != Method::GET {
+            writes.fetch_add(1, Ordering::Relaxed);
+        }
+        let server = server.clone();
+        async move { Ok::<_, Infallible>(server.handle(request).await) }
+    });
+    kube::Client::new(service, "default")
+}
+
 pub(crate) struct Bed {
     client: kube::Client,
+    server: ApiServer,
     clock: Clock,
     /// Requests that change something.
     writes: Arc<AtomicUsize>,
     manager: Option<tokio::task::JoinHandle<()>>,
+    pub(crate) observer: Observer,
 }
 
 impl Bed {
@@ -61,6 +80,12 @@ impl Bed {
     pub(crate) async fn with_queue(cpu: &str) -> Self {
         let mut bed = Self::empty().await;
         bed.start_manager();
+        bed.create_queue(cpu).await;
+        bed
+    }
+
+    async fn create_queue(&self, cpu: &str) {
+        let bed = self;
         bed.create(
             &format!("{KUEUE}/resourceflavors"),
             &json!({
@@ -85,7 +110,6 @@ impl Bed {
         )
         .await;
         bed.pass(2).await;
-        bed
     }
 
     async fn empty() -> Self {
@@ -94,25 +118,28 @@ impl Bed {
         let level = level.unwrap_or(tracing_subscriber::filter::LevelFilter::WARN);
         drop(tracing_subscriber::fmt().with_test_writer().without_time().with_max_level(level).try_init());
         let server = ApiServer::start(Settings { image: Some(image()), ..settings() });
-        let token: HeaderValue = format!("Bearer {}", server.admin_token()).parse().unwrap();
-        let writes = Arc::new(AtomicUsize::new(0));
-        let counted = Arc::clone(&writes);
-        let service = tower::service_fn(move |mut request: Request<Body>| {
-            request.headers_mut().insert("authorization", token.clone());
-            if request.method() != Method::GET {
-                counted.fetch_add(1, Ordering::Relaxed);
-            }
-            let server = server.clone();
-            async move { Ok::<_, Infallible>(server.handle(request).await) }
-        });
-        let client = kube::Client::new(service, "default");
-        Self { client, clock: Clock::starting_at(START.parse().unwrap()), writes, manager: None }
+        let (writes, clock) = (Arc::default(), Clock::starting_at(START.parse().unwrap()));
+        Self { client: client(&server, &writes), server, clock, writes, manager: None, observer: Observer::default() }
     }
 
     pub(crate) fn start_manager(&mut self) {
-        let config = load(CONFIG, DEFAULT_NAMESPACE).unwrap();
-        let manager = Manager::new(config, Gates::default(), self.client.clone(), self.clock, "test".to_owned());
+        let manager = self.manager(CONFIG, "test", &self.writes);
+        self.observer = manager.observer();
         self.manager = Some(tokio::spawn(manager.run()));
+    }
+
+    /// A manager that does not run yet, and whose writes are counted.
+    pub(crate) fn manager(&self, config: &str, name: &str, writes: &Arc<AtomicUsize>) -> Manager {
+        let config = load(config, DEFAULT_NAMESPACE).unwrap();
+        let client = client(&self.server, writes);
+        Manager::new(config, Gates::default(), client, self.clock, name.to_owned())
+    }
+
+    /// A bed without a manager, with the queue of [`with_queue`](Self::with_queue).
+    pub(crate) async fn unmanaged(cpu: &str) -> Self {
+        let bed = Self::empty().await;
+        bed.create_queue(cpu).await;
+        bed
     }
 
     pub(crate) fn stop_manager(&mut self) {

@@ -1,6 +1,7 @@
 //! The whole manager on the embedded API server, in one process and under virtual time.
 
 mod bed;
+mod replicas;
 
 use bed::Bed;
 use serde_json::json;
@@ -143,4 +144,33 @@ async fn a_flavor_stays_while_a_queue_offers_it() {
     bed.pass(5).await;
     assert_eq!(bed.get(flavor).await["code"], 404);
     assert_eq!(bed.get("/apis/kueue.x-k8s.io/v1beta2/clusterqueues/cq").await["code"], 404);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_happened_is_counted() {
+    let bed = Bed::with_queue("2").await;
+    bed.submit("first", 2, "1").await;
+    bed.submit("second", 2, "1").await;
+    bed.end("first", "Complete").await;
+    bed.pass(5).await;
+    assert!(bed.observer.is_ready());
+    let text = bed.observer.metrics().await.unwrap_or_default();
+    let value = |name: &str| {
+        let line = text.lines().find(|line| line.starts_with(name));
+        line.and_then(|line| line.rsplit(' ').next()).map(str::to_owned)
+    };
+    for (name, expected) in [
+        ("kueue_quota_reserved_workloads_total", "2"),
+        ("kueue_admitted_workloads_total{", "2"),
+        ("kueue_admission_wait_time_seconds_count", "2"),
+        ("kueue_local_queue_finished_workloads_total", "1"),
+        ("kueue_execution_time_seconds_count", "1"),
+        ("kueue_admitted_active_workloads", "1"),
+        ("kueue_finished_workloads{", "1"),
+        ("kueue_local_queue_finished_workloads{", "1"),
+        ("kueue_local_queue_status{active=\"True\"", "1"),
+    ] {
+        assert_eq!(value(name).as_deref(), Some(expected), "{name}\n{text}");
+    }
+    assert!(value("kueue_admission_attempts_total{replica_role=\"standalone\",result=\"success\"}").is_some());
 }

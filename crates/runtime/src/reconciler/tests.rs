@@ -51,3 +51,30 @@ async fn failures_and_panics_are_looked_at_again_and_hurt_nobody_else() {
     assert!(matches!(of("panics")[..], [0, 5..=7]), "{:?}", of("panics"));
     assert!(matches!(of("again")[..], [0, 60_000..=60_002]), "{:?}", of("again"));
 }
+
+#[tokio::test(start_paused = true)]
+async fn what_was_being_looked_at_is_looked_at_again() {
+    struct Hangs(std::sync::atomic::AtomicUsize);
+
+    impl Reconciler<Key> for Hangs {
+        fn name(&self) -> &'static str {
+            "hangs"
+        }
+
+        async fn reconcile(&self, _: &Key) -> Result<Next, Failure> {
+            self.0.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+            std::future::pending().await
+        }
+    }
+
+    let queue = Arc::new(WorkQueue::default());
+    queue.add(Key::cluster("a"));
+    let hangs = Arc::new(Hangs(0.into()));
+    for looks in 1..3 {
+        let running = tokio::spawn(run(Arc::clone(&queue), Arc::clone(&hangs), 2));
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        running.abort();
+        assert!(running.await.is_err());
+        assert_eq!(hangs.0.load(std::sync::atomic::Ordering::Relaxed), looks);
+    }
+}
