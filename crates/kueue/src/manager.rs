@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use kueue_api::config::file;
 use kueue_api::config::{self, Checked, DEFAULT_NAMESPACE};
-use kueue_manager::{Manager, connect};
+use kueue_manager::{Manager, connect, serve};
 use kueue_runtime::clock::Clock;
 
 /// Runs the controllers until it is told to end.
@@ -28,7 +28,7 @@ pub(crate) struct Arguments {
 
 pub(crate) fn run(arguments: &Arguments) -> ExitCode {
     tracing_subscriber::fmt().with_writer(io::stderr).with_ansi(false).init();
-    match prepare(arguments).and_then(|checked| serve(arguments, checked)) {
+    match prepare(arguments).and_then(|checked| start(arguments, checked)) {
         Ok(()) => ExitCode::SUCCESS,
         Err(problem) => {
             eprintln!("kueue manager: {problem}");
@@ -49,14 +49,18 @@ fn prepare(arguments: &Arguments) -> Result<Checked, String> {
         .map_err(|rejected| crate::describe(&path, &rejected))
 }
 
-fn serve(arguments: &Arguments, checked: Checked) -> Result<(), String> {
+fn start(arguments: &Arguments, checked: Checked) -> Result<(), String> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
     let runtime = runtime.map_err(|error| format!("cannot start: {error}"))?;
     runtime.block_on(async {
         let client = connect(arguments.kubeconfig.as_deref()).await.map_err(|error| error.to_string())?;
         let clock = Clock::of_the_machine();
         let Checked { configuration, gates, .. } = checked;
-        let manager = Manager::new(configuration, gates, client, clock, instance(clock));
+        let config = configuration.clone();
+        let manager = Manager::new(configuration, gates, client.clone(), clock, instance(clock));
+        let serving = serve(&config, &manager.observer(), client).await.map_err(|error| error.to_string())?;
+        // It ends with the runtime, after the manager has.
+        tokio::spawn(serving);
         manager.run_until(told_to_end()).await;
         Ok(())
     })

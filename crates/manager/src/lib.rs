@@ -11,6 +11,7 @@ mod leading;
 mod metrics;
 mod observer;
 mod queues;
+mod serve;
 
 use kueue_api::config::Configuration;
 use kueue_api::config::v1beta2::SourceKind;
@@ -33,6 +34,7 @@ use informers::Informers;
 
 pub use connect::{ConnectError, connect};
 pub use observer::Observer;
+pub use serve::{ServeError, serve};
 
 /// How many requests may be under way at once.
 const REQUESTS_AT_ONCE: usize = 64;

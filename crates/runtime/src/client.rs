@@ -18,8 +18,8 @@ use http_body_util::BodyExt as _;
 use kube::client::Body;
 use kueue_api::meta::{ListMeta, Object};
 use serde::Deserialize;
-use serde_json::json;
 use serde_json::value::RawValue;
+use serde_json::{Value, json};
 
 use crate::key::Key;
 use target::{Query, collection, object};
@@ -122,6 +122,11 @@ impl Client {
         let body = encode(object)?;
         let target = collection::<T>(&object.metadata().namespace);
         self.read(Method::POST, target, Some("application/json"), body).await
+    }
+
+    /// Asks a question that is an object of a kind which is never stored, such as a review.
+    pub async fn post<R: for<'de> Deserialize<'de>>(&self, path: &str, question: &Value) -> Result<R, Failure> {
+        self.read(Method::POST, path.to_owned(), Some("application/json"), encode(question)?).await
     }
 
     pub async fn patch<T: Object>(&self, key: &Key, patch: &Patch) -> Result<T, Failure> {

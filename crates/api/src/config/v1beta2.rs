@@ -54,6 +54,11 @@ impl Configuration {
     pub fn waits_for_pods_ready(&self, gates: Gates) -> bool {
         self.wait_for_pods_ready.is_some() && !gates.enabled(Gate::DisableWaitForPodsReady)
     }
+
+    /// Whether certificates are made and kept up by us, and not by somebody like cert-manager.
+    pub fn manages_certificates(&self) -> bool {
+        self.internal_cert_management.as_ref().and_then(|certificates| certificates.enable).unwrap_or(true)
+    }
 }
 
 wire_struct! {

@@ -1,0 +1,200 @@
+//! What a manager answers on its sockets: probes of the kubelet, and metrics for those who may read them.
+
+mod access;
+#[cfg(test)]
+mod tests;
+
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::{HeaderMap, HeaderValue, Request, Response, StatusCode, header};
+use http_body_util::Full;
+use hyper::body::Incoming;
+use kueue_api::config::Configuration;
+use kueue_api::config::tls::TlsSettings;
+use kueue_api::kueue::names::install::METRICS_CERT_DIR;
+use kueue_runtime::client::{Client, Limits};
+use kueue_runtime::server::{self, Answer, Certificate, Demands, Handler};
+use tokio::net::TcpListener;
+use tokio::task::JoinSet;
+use tracing::{info, warn};
+
+use crate::observer::Observer;
+use access::Access;
+
+/// This, instead of an address, switches a server off.
+const OFF: &str = "0";
+/// How often files with certificates are read again.
+const READ_AGAIN: Duration = Duration::from_secs(60);
+const METRICS_PATH: &str = "/metrics";
+/// The text format of Prometheus.
+const PROMETHEUS_TEXT: &str = "text/plain; version=0.0.4; charset=utf-8; escaping=underscores";
+
+/// Why there is nothing to serve with.
+#[derive(Debug, thiserror::Error)]
+pub enum ServeError {
+    #[error(transparent)]
+    Listen(#[from] io::Error),
+    #[error("cannot make a certificate for metrics: {0}")]
+    Certificate(String),
+    #[error("the TLS options are of no use: {0}")]
+    Tls(String),
+}
+
+/// Serves what the configuration asks for, until it is dropped. The sockets are open when this returns.
+///
+/// # Errors
+/// When an address is taken, or means nothing.
+pub async fn serve(
+    config: &Configuration,
+    observer: &Observer,
+    client: kube::Client,
+) -> Result<impl Future<Output = ()> + Send + use<>, ServeError> {
+    let mut tasks = JoinSet::new();
+    let health = &config.health;
+    if let Some(listener) = open(&health.health_probe_bind_address, "probes").await? {
+        let alive = path_of(&health.liveness_endpoint_name, "healthz");
+        let ready = path_of(&health.readiness_endpoint_name, "readyz");
+        let probes = Probes { observer: observer.clone(), alive, ready };
+        tasks.spawn(server::serve_plain(listener, Arc::new(probes)));
+    }
+    if let Some(listener) = open(&config.metrics.bind_address, "metrics").await? {
+        let certificate = Certificate::default();
+        show_own_certificate(&certificate)?;
+        if !config.manages_certificates() {
+            tasks.spawn(follow_files(certificate.clone(), Path::new(METRICS_CERT_DIR)));
+        }
+        let demands = demands(config)?;
+        let access = Access::new(Client::new(client, Limits::new(4, None)));
+        let metrics = Arc::new(MetricsPage { observer: observer.clone(), access });
+        tasks.spawn(async move {
+            if let Err(error) = server::serve_tls(listener, &certificate, &demands, metrics).await {
+                warn!(%error, "cannot serve metrics");
+            }
+        });
+    }
+    Ok(async move { while tasks.join_next().await.is_some() {} })
+}
+
+async fn open(address: &str, what: &str) -> io::Result<Option<TcpListener>> {
+    if address.is_empty() || address == OFF {
+        return Ok(None);
+    }
+    let listener = server::listen(address).await?;
+    let shown = listener.local_addr().map_or_else(|_| address.to_owned(), |address| address.to_string());
+    info!(address = shown, "serving {what}");
+    Ok(Some(listener))
+}
+
+fn path_of(name: &str, usual: &str) -> String {
+    let name = if name.is_empty() { usual } else { name };
+    format!("/{}", name.trim_start_matches('/'))
+}
+
+/// What clients of all servers must be able to speak.
+fn demands(config: &Configuration) -> Result<Demands, ServeError> {
+    let Some(options) = &config.tls else { return Ok(Demands::default()) };
+    let TlsSettings { min_version, cipher_suites, curve_preferences } =
+        TlsSettings::parse(options).map_err(|errors| ServeError::Tls(errors.to_string()))?;
+    Ok(Demands { min_version: Some(min_version), cipher_suites, curves: curve_preferences })
+}
+
+/// A certificate that nobody vouches for, as long as there is no other one.
+fn show_own_certificate(certificate: &Certificate) -> Result<(), ServeError> {
+    let failed = |error: &dyn std::fmt::Display| ServeError::Certificate(error.to_string());
+    let made = rcgen::generate_simple_self_signed(["localhost".to_owned()]).map_err(|error| failed(&error))?;
+    let (pem, key) = (made.cert.pem(), made.signing_key.serialize_pem());
+    certificate.replace(pem.as_bytes(), key.as_bytes()).map_err(|error| failed(&error))
+}
+
+/// Shows what the files say, again and again: whoever manages certificates replaces them there.
+async fn follow_files(certificate: Certificate, folder: &'static Path) {
+    let mut shown = None;
+    let mut trouble = None;
+    loop {
+        let read = |name: &str| std::fs::read(folder.join(name)).map_err(|error| error.to_string());
+        let files = read("tls.crt").and_then(|pem| Ok((pem, read("tls.key")?)));
+        let outcome = files.and_then(|(pem, key)| {
+            if shown.as_ref() != Some(&(pem.clone(), key.clone())) {
+                certificate.replace(&pem, &key).map_err(|error| error.to_string())?;
+                shown = Some((pem, key));
+            }
+            Ok(())
+        });
+        if let Err(error) = &outcome
+            && trouble.as_ref() != Some(error)
+        {
+            warn!(folder = %folder.display(), error, "cannot use the certificate of the metrics server");
+        }
+        trouble = outcome.err();
+        tokio::time::sleep(READ_AGAIN).await;
+    }
+}
+
+/// Whether it lives, and whether it is ready.
+struct Probes {
+    observer: Observer,
+    /// The path that asks for life.
+    alive: String,
+    /// The path that asks for readiness.
+    ready: String,
+}
+
+impl Probes {
+    fn answer(&self, path: &str) -> Answer {
+        let (is_life, is_readiness) = (path == self.alive, path == self.ready);
+        match (is_life, is_readiness, self.observer.is_ready()) {
+            (true, _, _) | (_, true, true) => text(StatusCode::OK, "ok"),
+            (_, true, false) => text(StatusCode::INTERNAL_SERVER_ERROR, "not everything is listed yet\n"),
+            (false, false, _) => not_found(),
+        }
+    }
+}
+
+impl Handler for Probes {
+    async fn handle(&self, request: Request<Incoming>) -> Answer {
+        self.answer(request.uri().path())
+    }
+}
+
+/// Metrics, for those who may read them.
+struct MetricsPage {
+    observer: Observer,
+    access: Access,
+}
+
+impl MetricsPage {
+    async fn answer(&self, path: &str, headers: &HeaderMap) -> Answer {
+        if path != METRICS_PATH {
+            return not_found();
+        }
+        if let Err((code, reason)) = self.access.check(headers, METRICS_PATH).await {
+            return text(code, reason);
+        }
+        let Some(metrics) = self.observer.metrics().await else {
+            return text(StatusCode::SERVICE_UNAVAILABLE, "the manager is not running\n");
+        };
+        let mut answer = text(StatusCode::OK, metrics);
+        answer.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(PROMETHEUS_TEXT));
+        answer
+    }
+}
+
+impl Handler for MetricsPage {
+    async fn handle(&self, request: Request<Incoming>) -> Answer {
+        self.answer(request.uri().path(), request.headers()).await
+    }
+}
+
+fn not_found() -> Answer {
+    text(StatusCode::NOT_FOUND, "404 page not found\n")
+}
+
+fn text(code: StatusCode, text: impl Into<Bytes>) -> Answer {
+    let mut answer = Response::new(Full::new(text.into()));
+    *answer.status_mut() = code;
+    answer
+}

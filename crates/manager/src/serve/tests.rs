@@ -1,0 +1,86 @@
+use std::convert::Infallible;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use kube::client::Body;
+use kueue_apiserver::{ApiServer, Settings};
+use serde_json::json;
+
+use super::*;
+
+fn server() -> ApiServer {
+    let start = "2026-01-01T00:00:00Z".parse().unwrap();
+    ApiServer::start(Settings::new(kueue_apiserver::clock::Clock::starting_at(start), [7; 32]))
+}
+
+fn bearer(token: &str) -> HeaderMap {
+    [(header::AUTHORIZATION, format!("Bearer {token}").parse().unwrap())].into_iter().collect()
+}
+
+/// Asks the server as its administrator, and counts how often.
+fn page(server: &ApiServer, asked: &Arc<AtomicUsize>) -> MetricsPage {
+    let (api, asked) = (server.clone(), Arc::clone(asked));
+    let service = tower::service_fn(move |mut request: Request<Body>| {
+        asked.fetch_add(1, Ordering::Relaxed);
+        let token = format!("Bearer {}", api.admin_token());
+        request.headers_mut().insert("authorization", token.parse().unwrap());
+        let api = api.clone();
+        async move { Ok::<_, Infallible>(api.handle(request).await) }
+    });
+    let client = Client::new(kube::Client::new(service, "default"), Limits::new(4, None));
+    MetricsPage { observer: Observer::default(), access: Access::new(client) }
+}
+
+/// A token of a ServiceAccount that may do nothing.
+async fn weak_token(server: &ApiServer) -> String {
+    let post = async |path: &str, body: serde_json::Value| {
+        let request = Request::post(path)
+            .header("authorization", format!("Bearer {}", server.admin_token()))
+            .header("content-type", "application/json");
+        let answer = server.handle(request.body(body.to_string()).unwrap()).await;
+        let bytes = http_body_util::BodyExt::collect(answer.into_body()).await.unwrap().to_bytes();
+        serde_json::from_slice::<serde_json::Value>(&bytes).unwrap()
+    };
+    let accounts = "/api/v1/namespaces/default/serviceaccounts";
+    post(accounts, json!({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "weak"}})).await;
+    let request = json!({"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {"audiences": []}});
+    let granted = post(&format!("{accounts}/weak/token"), request).await;
+    granted["status"]["token"].as_str().unwrap_or_default().to_owned()
+}
+
+#[tokio::test(start_paused = true)]
+async fn metrics_are_for_those_who_may_read_them() {
+    let (server, asked) = (server(), Arc::default());
+    let page = page(&server, &asked);
+    let weak = weak_token(&server).await;
+    let code = async |headers: HeaderMap| page.answer("/metrics", &headers).await.status().as_u16();
+    assert_eq!(code(HeaderMap::new()).await, 401);
+    assert_eq!(code(bearer("nonsense")).await, 401);
+    assert_eq!(code(bearer(&weak)).await, 403);
+    assert_eq!(code(bearer(server.admin_token())).await, 503, "allowed, and no manager runs");
+    assert_eq!(page.answer("/secrets", &bearer(server.admin_token())).await.status(), 404);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_api_server_is_not_asked_about_everybody_every_time() {
+    let (server, asked) = (server(), Arc::default());
+    let page = page(&server, &asked);
+    let headers = bearer(server.admin_token());
+    for _ in 0..5 {
+        page.answer("/metrics", &headers).await;
+    }
+    assert_eq!(asked.load(Ordering::Relaxed), 2, "who it is, and whether they may");
+    tokio::time::sleep(Duration::from_secs(61)).await;
+    page.answer("/metrics", &headers).await;
+    assert_eq!(asked.load(Ordering::Relaxed), 4);
+}
+
+#[test]
+fn probes_tell_life_from_readiness() {
+    let observer = Observer::default();
+    let alive = path_of("", "healthz");
+    let probes = Probes { observer: observer.clone(), alive, ready: path_of("/ready", "readyz") };
+    let code = |path: &str| probes.answer(path).status().as_u16();
+    assert_eq!([code("/healthz"), code("/ready"), code("/readyz")], [200, 500, 404]);
+    observer.set_ready();
+    assert_eq!(code("/ready"), 200);
+}
