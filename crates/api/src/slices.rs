@@ -67,6 +67,12 @@ pub fn replacement_for(workload: &Workload) -> Option<&str> {
     workload.metadata.annotations.get(annotation::WORKLOAD_SLICE_REPLACEMENT_FOR).map(String::as_str)
 }
 
+/// The name of the first slice of the job, by which its pods are found whatever slice they came with.
+pub fn slice_name(workload: &Workload) -> &str {
+    let first = workload.metadata.annotations.get(annotation::WORKLOAD_SLICE_NAME).filter(|name| !name.is_empty());
+    first.unwrap_or(&workload.metadata.name)
+}
+
 /// Those that are not finished, the oldest first.
 pub fn unfinished(workloads: impl IntoIterator<Item = Workload>) -> Vec<Workload> {
     let mut found: Vec<Workload> = workloads.into_iter().filter(|wl| !is_true(wl, condition::FINISHED)).collect();

@@ -10,7 +10,7 @@ mod writes;
 
 use std::collections::BTreeMap;
 
-use kueue_api::meta::Object;
+use kueue_api::meta::{Object, ObjectMeta};
 use kueue_core::time::Time;
 use kueue_runtime::client::Patch;
 use serde_json::{Map, Value, json};
@@ -71,6 +71,11 @@ impl Objects {
     pub(crate) fn get<T: Object>(&self, namespace: &str, name: &str) -> Result<Option<T>, Failure> {
         let found = self.raw(T::KIND, namespace, name);
         found.map(|object| read(&format!("{} {name}", T::KIND), object)).transpose()
+    }
+
+    /// The metadata of an object of any kind.
+    pub(crate) fn metadata(&self, kind: &str, namespace: &str, name: &str) -> Option<ObjectMeta> {
+        serde_json::from_value(self.raw(kind, namespace, name)?["metadata"].clone()).ok()
     }
 
     /// An object of any kind, as it is stored.

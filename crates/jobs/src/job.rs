@@ -133,6 +133,21 @@ pub trait Job: Object + Clone + PartialEq + Send + Sync + 'static {
         vec![Write::Spec(stopped)]
     }
 
+    /// Whether its Workload is to be switched on, for kinds that decide that themselves.
+    fn wants_active(&self) -> Option<bool> {
+        None
+    }
+
+    /// Whether it wants no quota for now, for kinds that may say so.
+    fn is_on_hold(&self) -> Option<bool> {
+        None
+    }
+
+    /// What tells the Workloads of an elastic job apart: a new one for every change.
+    fn slice_name_extra(&self) -> String {
+        self.metadata().generation.to_string()
+    }
+
     /// The PriorityClass that counts for the job, where it is not that of its first pod set.
     fn priority_class(&self) -> Option<String> {
         None

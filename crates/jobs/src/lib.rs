@@ -22,6 +22,8 @@ pub mod report;
 
 pub mod step;
 
+pub mod owners;
+
 pub mod reconciler;
 
 pub mod kinds;

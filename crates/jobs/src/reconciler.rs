@@ -6,7 +6,7 @@ use std::time::Duration;
 use kueue_api::core_v1::{Namespace, PriorityClass};
 use kueue_api::kueue::names::{FIELD_MANAGER_KUEUE, FINALIZER_RESOURCE_IN_USE};
 use kueue_api::kueue::v1beta2::{ResourceFlavor, Workload, WorkloadPriorityClass};
-use kueue_api::meta::{ConditionStatus, OwnerReference};
+use kueue_api::meta::{ConditionStatus, Object, ObjectMeta, OwnerReference};
 use kueue_core::time::Time;
 use kueue_runtime::client::{Client, Dependents, Failure, Patch};
 use kueue_runtime::clock::Clock;
@@ -18,9 +18,11 @@ use kueue_runtime::reconciler::{Next, Reconciler};
 use serde_json::{Value, json};
 use tokio::sync::mpsc::UnboundedSender;
 
+use crate::ancestor::Ancestor;
 use crate::job::{Job, Write};
+use crate::owners::Owners;
 use crate::report::Fact;
-use crate::step::{Action, Outcome, Settings, Surroundings, step, step_gone, step_leaving};
+use crate::step::{Action, Family, Outcome, Parent, Settings, Surroundings, step, step_gone, step_leaving};
 use crate::workload::prebuilt_name;
 
 /// What jobs of all kinds are looked at with.
@@ -60,6 +62,30 @@ pub fn queue_owners<J: Job>(delta: &Delta<Workload>, queue: &WorkQueue<Key>) {
     }
 }
 
+/// By what the jobs of a job are found: who controls them.
+pub fn controller_values<J: Object>(job: &J) -> Vec<String> {
+    let owners = job.metadata().owner_references.iter();
+    owners.filter(|owner| owner.controller == Some(true)).map(|owner| owner.uid.clone()).collect()
+}
+
+/// Asks for a look at the jobs of the job whose Workload something happened to.
+pub fn queue_children<J: Object>(
+    delta: &Delta<Workload>,
+    jobs: &Store<J>,
+    by_controller: Index,
+    queue: &WorkQueue<Key>,
+) {
+    let Some(workload) = &delta.new else { return };
+    let owners = &workload.object.metadata.owner_references;
+    for owner in owners.iter().filter(|owner| owner.controller == Some(true)) {
+        for (key, _) in jobs.find(by_controller, &owner.uid) {
+            if key.namespace == delta.key.namespace {
+                queue.add(key);
+            }
+        }
+    }
+}
+
 /// Looks at jobs of one kind.
 #[derive(Debug)]
 pub struct JobReconciler<J> {
@@ -69,6 +95,7 @@ pub struct JobReconciler<J> {
     pub settings: Arc<Settings>,
     pub jobs: Arc<Store<J>>,
     pub stores: Stores,
+    pub owners: Owners,
     /// Who decides about Workloads' statuses.
     pub facts: UnboundedSender<Fact>,
 }
@@ -84,12 +111,12 @@ impl<J: Job> Reconciler<Key> for JobReconciler<J> {
         let workloads: Vec<Arc<Workload>> = found.into_iter().map(|(_, workload)| workload.object).collect();
         let job = self.jobs.get(key).map(|stored| stored.object);
         let outcome = match &job {
-            Some(job) if job.metadata().deletion_timestamp.is_none() => self.look(job, workloads),
-            Some(job) => step_leaving(&**job, &workloads),
+            Some(job) if job.metadata().deletion_timestamp.is_none() => self.look(job, workloads).await?,
+            Some(job) => step_leaving(&**job, &workloads, self.settings.gates),
             None if workloads.is_empty() => return Ok(Next::Done),
             // Its Workloads may be seen before the job is: only the server knows that it is gone.
             None => match self.client.get::<J>(key).await {
-                Err(failure) if failure.is_not_found() => step_gone(&workloads),
+                Err(failure) if failure.is_not_found() => step_gone(&workloads, self.settings.gates),
                 Err(failure) => return Err(failure),
                 Ok(_) => return Err(Failure::Missing(format!("{} {key} was not seen yet", J::KIND))),
             },
@@ -99,9 +126,10 @@ impl<J: Job> Reconciler<Key> for JobReconciler<J> {
 }
 
 impl<J: Job> JobReconciler<J> {
-    pub(crate) fn look(&self, job: &J, workloads: Vec<Arc<Workload>>) -> Outcome<J> {
+    pub(crate) async fn look(&self, job: &J, workloads: Vec<Arc<Workload>>) -> Result<Outcome<J>, Failure> {
         let meta = job.metadata();
         let stores = &self.stores;
+        let family = self.family(meta).await?;
         let prebuilt = prebuilt_name(meta, self.settings.gates);
         let prebuilt = prebuilt.and_then(|name| stores.workloads.get(&Key::new(meta.namespace.as_str(), name)));
         let flavor = |name: &str| stores.flavors.named(name);
@@ -109,12 +137,30 @@ impl<J: Job> JobReconciler<J> {
             settings: &self.settings,
             namespace: stores.namespaces.named(&meta.namespace).map(|namespace| namespace.metadata.labels.clone()),
             workloads,
+            family,
             prebuilt: prebuilt.map(|stored| stored.object),
             flavor: &flavor,
             workload_priority_classes: stores.workload_priority_classes.all(),
             priority_classes: stores.priority_classes.all(),
         };
-        step(job, &around)
+        Ok(step(job, &around))
+    }
+
+    /// Whom the job belongs to, with the Workloads that speak for it.
+    pub(crate) async fn family(&self, job: &ObjectMeta) -> Result<Family, Failure> {
+        let settings = &self.settings;
+        let found = self.owners.ancestor(job, &settings.integrations, settings.manages_without_queue).await?;
+        Ok(match found {
+            Err(lost) => Family::Lost(lost),
+            Ok(None) => Family::TopLevel,
+            Ok(Some(ancestor)) => {
+                let Ancestor { owner, .. } = &ancestor;
+                let value = owner_value(group_of(owner), &owner.kind, &job.namespace, &owner.name);
+                let workloads = self.stores.workloads.find(self.stores.by_owner, &value);
+                let workloads = workloads.into_iter().map(|(_, workload)| workload.object).collect();
+                Family::Child(Box::new(Parent { ancestor, workloads }))
+            }
+        })
     }
 
     pub(crate) async fn carry_out(&self, job: Option<&J>, outcome: Outcome<J>) -> Result<Next, Failure> {

@@ -13,6 +13,8 @@ pub enum Report {
     Finished { reason: &'static str, message: String },
     /// Whether all pods are ready: the condition `PodsReady`.
     PodsReady { status: ConditionStatus, reason: &'static str, message: &'static str },
+    /// The job wants no quota for now, or does again.
+    OnHold(bool),
     /// So many pods of each pod set are done.
     Reclaimable(Vec<ReclaimablePod>),
 }

@@ -54,9 +54,8 @@ fn mark(info: &mut PodSetInfo, workload: &Workload, admission: &Admission, gates
         info.annotations.insert(annotation::WORKLOAD.to_owned(), workload.metadata.name.clone());
     }
     if slices::is_elastic(&workload.metadata, gates) {
-        let first = workload.metadata.annotations.get(annotation::WORKLOAD_SLICE_NAME);
-        let first = first.filter(|name| !name.is_empty()).unwrap_or(&workload.metadata.name);
-        info.annotations.insert(annotation::WORKLOAD_SLICE_NAME.to_owned(), first.clone());
+        let first = slices::slice_name(workload).to_owned();
+        info.annotations.insert(annotation::WORKLOAD_SLICE_NAME.to_owned(), first);
     }
     info.labels.insert(label::POD_SET.to_owned(), info.name.clone());
     if workload.metadata.labels.contains_key(label::MULTIKUEUE_ORIGIN) {

@@ -14,14 +14,12 @@ pub(crate) mod tests;
 use std::collections::BTreeMap;
 
 use crate::ancestor::{Ancestor, Lost};
-use crate::integrations::Integrations;
 use crate::job::Job;
 use crate::step::Settings;
 
 /// What an answer may depend on besides the object.
 pub struct Around<'a> {
     pub settings: &'a Settings,
-    pub integrations: &'a Integrations,
     /// The labels of the object's namespace; none when there is no such namespace.
     pub namespace: Option<BTreeMap<String, String>>,
     /// Whether the namespace has a LocalQueue for jobs that name none, and it is not stopped.

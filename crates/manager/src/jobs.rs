@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use kueue_jobs::job::Job;
-use kueue_jobs::reconciler::{JobReconciler, queue_owners};
+use kueue_jobs::owners::Owners;
+use kueue_jobs::reconciler::{JobReconciler, controller_values, queue_children, queue_owners};
 use kueue_jobs::report::Fact;
 use kueue_jobs::step::Settings;
 use kueue_runtime::key::Key;
@@ -32,6 +33,11 @@ pub(crate) fn connect<J: Job>(
         let queue = Arc::clone(&queue);
         move |delta| queue_owners::<J>(delta, &queue)
     });
+    let by_controller = jobs.index(controller_values);
+    informers.workloads.listen({
+        let (queue, jobs) = (Arc::clone(&queue), Arc::clone(&jobs));
+        move |delta| queue_children(delta, &jobs, by_controller, &queue)
+    });
     informers.add(informer);
     let reconciler = JobReconciler {
         client: shared.client.clone(),
@@ -40,6 +46,7 @@ pub(crate) fn connect<J: Job>(
         settings,
         jobs,
         stores: informers.stores(),
+        owners: Owners::new(shared.client.clone()),
         facts,
     };
     let at_once = at_once(&shared.config, &format!("{}.{}", J::KIND, J::GROUP));

@@ -17,6 +17,7 @@ use kueue_api::config::Configuration;
 use kueue_api::config::v1beta2::SourceKind;
 use kueue_controllers::owner::{Handle, Owner, Parts, Touched};
 use kueue_core::gates::Gates;
+use kueue_jobs::integrations::Integrations;
 use kueue_jobs::kinds::Deleters;
 use kueue_jobs::kinds::batch_job;
 use kueue_jobs::report::Fact;
@@ -144,6 +145,9 @@ fn connect_all(
 }
 
 fn job_settings(config: &Configuration, gates: Gates) -> JobSettings {
+    let integrations = config.integrations.iter();
+    let frameworks = integrations.clone().flat_map(|jobs| &jobs.frameworks).map(String::as_str);
+    let external = integrations.flat_map(|jobs| &jobs.external_frameworks).map(String::as_str);
     let labels = config.metrics.custom_labels.iter();
     let of_workloads = labels.filter(|label| label.source_kind == Some(SourceKind::Workload));
     let annotations = of_workloads.map(|label| label.source_annotation_key.clone());
@@ -156,6 +160,7 @@ fn job_settings(config: &Configuration, gates: Gates) -> JobSettings {
             labels: config.integrations.as_ref().map(|jobs| jobs.label_keys_to_copy.clone()).unwrap_or_default(),
             annotations: annotations.filter(|key| !key.is_empty()).collect(),
         },
+        integrations: Integrations::configured(frameworks, external),
     }
 }
 

@@ -3,6 +3,7 @@
 //! Connections, TLS and credentials are `kube`'s; what is asked and how answers are read is ours, so that every failure
 //! keeps its code and what the server says about trying again.
 
+mod any_kind;
 mod failure;
 mod limits;
 mod patch;

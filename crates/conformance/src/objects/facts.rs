@@ -3,7 +3,7 @@
 use kueue_api::kueue::v1beta2::Workload;
 use kueue_api::meta::ConditionStatus;
 use kueue_core::resource::Formatter;
-use kueue_engine::{Change, Condition, ConditionKind, Effect, Settings, Stamp, Status, Verdict};
+use kueue_engine::{Change, Condition, ConditionKind, Effect, Hold, Name, Settings, Stamp, Status, Verdict};
 use kueue_jobs::report::Report;
 use kueue_translate::{ResourceRules, status_from_engine, status_to_engine};
 use serde_json::json;
@@ -34,7 +34,15 @@ impl Objects {
         let mut status = status_to_engine(&stored.status);
         let mut consequence = Consequence::None;
         match report {
-            Report::Stopped => (status, consequence) = stopped(&stored, settings, stamp)?,
+            Report::Stopped => {
+                let change = |namespace, name| Change::JobStopped { namespace, name };
+                (status, consequence) = settled(&stored, settings, stamp, change)?;
+            }
+            Report::OnHold(is_held) => {
+                let hold = is_held.then_some(Hold::Job);
+                let change = |namespace, name| Change::JobHold { namespace, name, hold };
+                (status, consequence) = settled(&stored, settings, stamp, change)?;
+            }
             Report::Reclaimable(pods) => {
                 told.status.reclaimable_pods.clone_from(pods);
                 return self.update_status(&stored, &told).map(|()| consequence);
@@ -57,13 +65,18 @@ impl Objects {
     }
 }
 
-/// What the engine says next about a workload whose job has stopped.
-fn stopped(workload: &Workload, settings: &Settings, stamp: Stamp) -> Result<(Status, Consequence), Failure> {
+/// What the engine says next about a workload whose job did something.
+fn settled(
+    workload: &Workload,
+    settings: &Settings,
+    stamp: Stamp,
+    change: impl FnOnce(Name, Name) -> Change,
+) -> Result<(Status, Consequence), Failure> {
     let mut cluster = Cluster::new(settings.clone(), ResourceRules::default(), stamp.now);
     cluster.add_as("Workload", &json!(workload))?;
     let meta = &workload.metadata;
     let (namespace, name) = (meta.namespace.as_str().into(), meta.name.as_str().into());
-    cluster.engine.apply(Change::JobStopped { namespace, name }, stamp.now);
+    cluster.engine.apply(change(namespace, name), stamp.now);
     let effects = cluster.engine.settle(stamp.now);
     let status = effects.iter().find_map(|effect| match effect {
         Effect::Status { status, .. } => Some((**status).clone()),

@@ -4,10 +4,13 @@ use std::sync::Arc;
 
 use kueue_api::core_v1::{Namespace, PriorityClass};
 use kueue_api::kueue::v1beta2::{ResourceFlavor, Workload, WorkloadPriorityClass};
+use kueue_api::meta::OwnerReference;
 use kueue_core::selector::LabelSelector;
 use kueue_engine::Retention;
+use kueue_jobs::ancestor::Search;
+use kueue_jobs::integrations::Integrations;
 use kueue_jobs::job::Job;
-use kueue_jobs::step::{Action, Outcome, Settings, Surroundings, step, step_gone};
+use kueue_jobs::step::{Action, Family, Outcome, Parent, Settings, Surroundings, step, step_gone};
 use kueue_jobs::workload::prebuilt_name;
 use serde_json::{Value, json};
 
@@ -25,7 +28,7 @@ pub(super) fn options(case: &Case, field: &str) -> Value {
     all
 }
 
-fn settings(case: &Case) -> Result<Settings, Failure> {
+fn settings(case: &Case, framework: &str) -> Result<Settings, Failure> {
     let set = options(case, "reconcilerOptions");
     let namespaces = set["ManagedJobsNamespaceSelector"].as_str().map(selector);
     Ok(Settings {
@@ -37,6 +40,7 @@ fn settings(case: &Case) -> Result<Settings, Failure> {
             labels: decode("LabelKeysToCopy", &set["LabelKeysToCopy"])?.unwrap_or_default(),
             annotations: decode("AnnotationsToCopy", &set["AnnotationsToCopy"])?.unwrap_or_default(),
         },
+        integrations: Integrations::configured([framework], []),
     })
 }
 
@@ -61,7 +65,7 @@ pub(super) fn reconcile<J: Job>(case: &Case) -> Result<(), Failure> {
     let part = |upper: &str, lower: &str| key[upper].as_str().or(key[lower].as_str()).unwrap_or_default().to_owned();
     let (namespace, name) = (part("Namespace", "namespace"), part("Name", "name"));
     let job: Option<J> = objects.get(&namespace, &name)?;
-    let outcome = look(&objects, job.as_ref(), &namespace, &name, &settings(case)?)?;
+    let outcome = look(&objects, job.as_ref(), &namespace, &name, &settings(case, J::FRAMEWORK)?)?;
     objects.carry_out(job.as_ref(), &outcome, &engine_settings(case)?)?;
     same_failure(case, &outcome)?;
     let left: Option<J> = objects.get(&namespace, &name)?;
@@ -81,20 +85,31 @@ pub(super) fn look<J: Job>(
     settings: &Settings,
 ) -> Result<Outcome<J>, Failure> {
     let all: Vec<Arc<Workload>> = objects.all::<Workload>()?.into_iter().map(Arc::new).collect();
-    let is_owned = |workload: &&Arc<Workload>| {
-        let mut owners = workload.metadata.owner_references.iter();
-        owners.any(|owner| owner.kind == J::KIND && owner.api_version == J::api_version() && owner.name == name)
+    let owned_by = |api_version: &str, kind: &str, name: &str| -> Vec<Arc<Workload>> {
+        let is_owner =
+            |owner: &OwnerReference| owner.kind == kind && owner.api_version == api_version && owner.name == name;
+        let near = all.iter().filter(|workload| workload.metadata.namespace == namespace);
+        near.filter(|workload| workload.metadata.owner_references.iter().any(is_owner)).cloned().collect()
     };
-    let workloads: Vec<Arc<Workload>> =
-        all.iter().filter(|workload| workload.metadata.namespace == namespace).filter(is_owned).cloned().collect();
+    let workloads = owned_by(&J::api_version(), J::KIND, name);
     let Some(job) = job.filter(|job| job.metadata().deletion_timestamp.is_none()) else {
-        return Ok(step_gone(&workloads));
+        return Ok(step_gone(&workloads, settings.gates));
     };
     let flavors: Vec<Arc<ResourceFlavor>> = objects.all::<ResourceFlavor>()?.into_iter().map(Arc::new).collect();
     let flavor = |name: &str| flavors.iter().find(|flavor| flavor.metadata.name == name).cloned();
     let prebuilt = prebuilt_name(job.metadata(), settings.gates);
+    let search = Search::of(job.metadata(), &settings.integrations, settings.manages_without_queue);
+    let family = match search.run(|owner| objects.metadata(&owner.kind, namespace, &owner.name)) {
+        Err(lost) => Family::Lost(lost),
+        Ok(None) => Family::TopLevel,
+        Ok(Some(ancestor)) => {
+            let workloads = owned_by(&ancestor.owner.api_version, &ancestor.owner.kind, &ancestor.owner.name);
+            Family::Child(Box::new(Parent { ancestor, workloads }))
+        }
+    };
     let around = Surroundings {
         settings,
+        family,
         namespace: objects.get::<Namespace>("", namespace)?.map(|namespace| namespace.metadata.labels),
         prebuilt: all.iter().find(|workload| Some(workload.metadata.name.as_str()) == prebuilt).cloned(),
         workloads,

@@ -8,7 +8,7 @@ use kueue_api::kueue::names::{
 };
 use kueue_api::kueue::v1beta2::Workload;
 use kueue_api::meta::ConditionStatus;
-use kueue_engine::{Change, Condition, ConditionKind, Status, Verdict};
+use kueue_engine::{Change, Condition, ConditionKind, Hold, Status, Verdict};
 use kueue_jobs::report::{Fact, Report};
 use kueue_runtime::client::{Client, Dependents, Failure, Patch};
 use kueue_runtime::events::{Event, Regarding};
@@ -102,6 +102,11 @@ impl Owner {
             Report::Stopped => {
                 let kueue_engine::Key { namespace, name } = engine_key(&key);
                 return self.engine.apply(Change::JobStopped { namespace, name }, now);
+            }
+            Report::OnHold(is_held) => {
+                let kueue_engine::Key { namespace, name } = engine_key(&key);
+                let hold = is_held.then_some(Hold::Job);
+                return self.engine.apply(Change::JobHold { namespace, name, hold }, now);
             }
             Report::Reclaimable(pods) => {
                 self.slot(&key).reclaimable = Some(pods.clone());

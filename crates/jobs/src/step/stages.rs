@@ -8,58 +8,169 @@ use kueue_api::meta::{Condition, ConditionStatus};
 use kueue_api::pod_sets;
 use kueue_core::gates::Gate;
 
-use super::{Action, Outcome, Surroundings, is_true, release};
+use super::{Action, Look, Over, Surroundings, is_true, key, release};
 use crate::job::{Job, Stop, StopReason, Write};
 use crate::report::Report;
 use crate::start::{self, NotGiven};
-use crate::workload::queue_name;
+use crate::workload::{prebuilt_name, queue_name};
 
-pub(super) fn with_workload<J: Job>(job: &J, workload: &Arc<Workload>, around: &Surroundings<'_>) -> Outcome<J> {
-    let finished = |workload: &Workload| {
-        let message =
-            format!("Workload '{}/{}' is declared finished", workload.metadata.namespace, workload.metadata.name);
-        Action::event(event::job::FINISHED_WORKLOAD, message)
-    };
-    if is_true(workload, condition::FINISHED) {
-        // Told again only while there is something left to do: the finalizer.
-        let mut actions = release(job);
-        if !workload.metadata.finalizers.is_empty() {
-            actions.extend([finished(workload), Action::Unguard(Arc::clone(workload))]);
+impl<J: Job> Look<'_, J> {
+    pub(super) fn stages(&mut self, workload: Option<Arc<Workload>>) -> Result<(), Over> {
+        if let Some(workload) = &workload
+            && self.is_left(workload)
+        {
+            return Ok(());
         }
-        return actions.into();
-    }
-    if workload.metadata.deletion_timestamp.is_some() {
-        let why = Stop { reason: StopReason::WorkloadDeleted, message: "Workload is deleted" };
-        let mut actions = stop(job, Some(workload), &why);
-        actions.push(Action::Unguard(Arc::clone(workload)));
-        return actions.into();
-    }
-    if let Some(end) = job.finished() {
-        let reason = if end.is_success { reason::finished::SUCCEEDED } else { reason::finished::FAILED };
-        let report = Report::Finished { reason, message: end.message };
-        let mut actions = vec![Action::Report(Arc::clone(workload), report)];
-        actions.extend(release(job));
-        return actions.into();
-    }
-    let report = reclaimable(|| job.reclaimable_pods(), workload, around);
-    if let Some(report) = report.or_else(|| pods_ready(|| job.pods_ready(), workload, around)) {
-        return vec![Action::Report(Arc::clone(workload), report)].into();
-    }
-    if is_true(workload, condition::EVICTED) {
-        return evicted(job, workload);
-    }
-    match job.is_suspended() {
-        true => waiting(job, workload, around),
-        false if is_true(workload, condition::ADMITTED) => Outcome::default(),
-        false => {
-            let why = Stop { reason: StopReason::NotAdmitted, message: "Not admitted by cluster queue" };
-            stop(job, Some(workload), &why).into()
+        if self.job.is_on_hold() == Some(true) {
+            if let Some(workload) = workload.filter(|workload| is_true(workload, condition::QUOTA_RESERVED)) {
+                self.actions.push(Action::Report(workload, Report::OnHold(true)));
+            }
+            return Ok(());
         }
+        if let Some(end) = self.job.finished() {
+            if let Some(workload) = workload {
+                let reason = if end.is_success { reason::finished::SUCCEEDED } else { reason::finished::FAILED };
+                let told = finished_event(&workload);
+                let report = Report::Finished { reason, message: end.message };
+                self.actions.extend([Action::Report(workload, report), told]);
+            }
+            self.actions.extend(release(&self.job));
+            return Ok(());
+        }
+        match workload {
+            Some(workload) => self.with_workload(&workload),
+            None => self.without_workload(),
+        }
+    }
+
+    /// A Workload that is over or goes away is let go; says whether it is.
+    fn is_left(&mut self, workload: &Arc<Workload>) -> bool {
+        if is_true(workload, condition::FINISHED) {
+            self.actions.extend(release(&self.job));
+            // Told again only while there is something left to do: the finalizer.
+            if !workload.metadata.finalizers.is_empty() {
+                self.actions.extend([finished_event(workload), Action::Unguard(Arc::clone(workload))]);
+            }
+            return true;
+        }
+        let is_deleted = workload.metadata.deletion_timestamp.is_some();
+        if is_deleted {
+            self.stop(Some(workload), &Stop { reason: StopReason::WorkloadDeleted, message: "Workload is deleted" });
+            self.actions.push(Action::Unguard(Arc::clone(workload)));
+        }
+        is_deleted
+    }
+
+    fn with_workload(&mut self, workload: &Arc<Workload>) -> Result<(), Over> {
+        let report = reclaimable(|| self.job.reclaimable_pods(), workload, self.around);
+        let report = report.or_else(|| pods_ready(|| self.job.pods_ready(), workload, self.around));
+        if let Some(report) = report.or_else(|| wants_quota_again(&self.job, workload)) {
+            self.actions.push(Action::Report(Arc::clone(workload), report));
+            return Ok(());
+        }
+        if is_true(workload, condition::EVICTED) {
+            self.stop(Some(workload), &eviction(workload));
+            if is_true(workload, condition::QUOTA_RESERVED) && !self.job.is_active() {
+                self.actions.push(Action::Report(Arc::clone(workload), Report::Stopped));
+            }
+            return Ok(());
+        }
+        match self.job.is_suspended() {
+            true => self.waiting(workload),
+            // Pods of an elastic job wait behind their gates, each for its slice.
+            false if is_true(workload, condition::ADMITTED) || self.is_elastic() => Ok(()),
+            false => {
+                let why = Stop { reason: StopReason::NotAdmitted, message: "Not admitted by cluster queue" };
+                self.stop(Some(workload), &why);
+                Ok(())
+            }
+        }
+    }
+
+    fn without_workload(&mut self) -> Result<(), Over> {
+        let is_prebuilt = prebuilt_name(self.job.metadata(), self.around.settings.gates).is_some();
+        if is_prebuilt {
+            self.stop(None, &Stop { reason: StopReason::NoMatchingWorkload, message: "missing workload" });
+        }
+        // Pods that still run use quota that a new Workload would be given a second time.
+        if self.job.is_active() && !self.is_elastic() {
+            return Ok(());
+        }
+        if is_prebuilt {
+            return Err(Over::failed("prebuilt workload not found"));
+        }
+        let workload = self.new_workload()?;
+        let message = format!("Created Workload: {}", key(&workload));
+        self.actions.push(Action::CreateWorkload(Box::new(workload)));
+        self.actions.push(Action::event(event::job::CREATED_WORKLOAD, message));
+        Ok(())
+    }
+
+    /// A suspended job starts when it may, and follows its queue while it may not.
+    fn waiting(&mut self, workload: &Arc<Workload>) -> Result<(), Over> {
+        if is_true(workload, condition::ADMITTED) {
+            return self.start(workload);
+        }
+        if is_true(workload, condition::QUOTA_RESERVED)
+            && let Some(message) = pending_checks(workload)
+        {
+            self.actions.push(Action::event(event::job::UPDATED_ADMISSION_CHECK, message));
+        }
+        let queue = queue_name(self.job.metadata()).to_owned();
+        if workload.spec.queue_name != queue {
+            self.change(workload, |moved| moved.spec.queue_name = queue);
+        }
+        Ok(())
+    }
+
+    fn start(&mut self, workload: &Arc<Workload>) -> Result<(), Over> {
+        let Some(admission) = &workload.status.admission else { return Ok(()) };
+        let gates = self.around.settings.gates;
+        let given = match start::given(workload, admission, gates, self.around.flavor) {
+            Ok(given) => given,
+            Err(error @ NotGiven::Checks { .. }) => return self.cannot_start(workload, error.to_string()),
+            Err(error @ NotGiven::Flavor(_)) => return Err(Over::failed(error)),
+        };
+        let mut started = self.job.clone();
+        if let Err(error) = started.run(&given, gates) {
+            return self.cannot_start(workload, error.to_string());
+        }
+        let message = format!("Admitted by clusterQueue {}", admission.cluster_queue);
+        self.actions.extend([Action::Write(Write::Spec(started)), Action::event(event::job::STARTED, message)]);
+        Ok(())
+    }
+
+    /// Nothing mends a job that contradicts what it was given.
+    fn cannot_start(&mut self, workload: &Arc<Workload>, message: String) -> Result<(), Over> {
+        let report = Report::Finished { reason: reason::finished::FAILED_TO_START, message };
+        self.actions.push(Action::Report(Arc::clone(workload), report));
+        Ok(())
     }
 }
 
+/// What is told about a job whose Workload is over.
+pub fn finished_event<J>(workload: &Workload) -> Action<J> {
+    let message = format!("Workload '{}' is declared finished", key(workload));
+    Action::event(event::job::FINISHED_WORKLOAD, message)
+}
+
+/// What the checks that are not done yet say.
+pub fn pending_checks(workload: &Workload) -> Option<String> {
+    let checks = workload.status.admission_checks.iter();
+    let pending = checks.filter(|check| check.state == CheckState::Pending && !check.message.is_empty());
+    let messages: Vec<String> = pending.map(|check| format!("{}: {}", check.name, check.message)).collect();
+    (!messages.is_empty()).then(|| messages.join("; "))
+}
+
+/// A job that had put itself on hold and did so no longer.
+fn wants_quota_again<J: Job>(job: &J, workload: &Workload) -> Option<Report> {
+    let reserved = condition_of(workload, condition::QUOTA_RESERVED)?;
+    let is_held = reserved.status == ConditionStatus::False && reserved.reason == reason::quota::ON_HOLD;
+    (is_held && job.is_on_hold() == Some(false)).then_some(Report::OnHold(false))
+}
+
 /// Pods that are done, where that is not known yet.
-pub(crate) fn reclaimable(
+pub fn reclaimable(
     pods: impl FnOnce() -> Option<Vec<ReclaimablePod>>,
     workload: &Workload,
     around: &Surroundings<'_>,
@@ -75,11 +186,7 @@ pub(crate) fn reclaimable(
 }
 
 /// Whether all pods are ready, where that is news.
-pub(crate) fn pods_ready(
-    are_ready: impl FnOnce() -> bool,
-    workload: &Workload,
-    around: &Surroundings<'_>,
-) -> Option<Report> {
+pub fn pods_ready(are_ready: impl FnOnce() -> bool, workload: &Workload, around: &Surroundings<'_>) -> Option<Report> {
     if !around.settings.waits_for_pods {
         return None;
     }
@@ -103,82 +210,12 @@ pub(crate) fn pods_ready(
     (!is_known).then_some(Report::PodsReady { status, reason, message })
 }
 
-/// An evicted job stops; when nothing of it runs any more, its quota is free.
-fn evicted<J: Job>(job: &J, workload: &Arc<Workload>) -> Outcome<J> {
-    let mut actions = stop(job, Some(workload), &eviction(workload));
-    if is_true(workload, condition::QUOTA_RESERVED) && !job.is_active() {
-        actions.push(Action::Report(Arc::clone(workload), Report::Stopped));
-    }
-    actions.into()
-}
-
 /// Why an evicted job is stopped.
-pub(crate) fn eviction(workload: &Workload) -> Stop<'_> {
+pub fn eviction(workload: &Workload) -> Stop<'_> {
     let evicted = condition_of(workload, condition::EVICTED);
     let cause = evicted.map(|evicted| evicted.reason.clone()).unwrap_or_default();
     let message = evicted.map_or("", |evicted| evicted.message.as_str());
     Stop { reason: StopReason::WorkloadEvicted(cause), message }
-}
-
-/// A suspended job starts when it may, and follows its queue while it may not.
-fn waiting<J: Job>(job: &J, workload: &Arc<Workload>, around: &Surroundings<'_>) -> Outcome<J> {
-    if is_true(workload, condition::ADMITTED) {
-        return start_job(job, workload, around);
-    }
-    let mut actions = Vec::new();
-    if is_true(workload, condition::QUOTA_RESERVED) {
-        let pending = workload.status.admission_checks.iter();
-        let pending = pending.filter(|check| check.state == CheckState::Pending && !check.message.is_empty());
-        let messages: Vec<String> = pending.map(|check| format!("{}: {}", check.name, check.message)).collect();
-        if !messages.is_empty() {
-            actions.push(Action::event(event::job::UPDATED_ADMISSION_CHECK, messages.join("; ")));
-        }
-    }
-    let queue = queue_name(job.metadata());
-    if workload.spec.queue_name != queue {
-        let mut moved = (**workload).clone();
-        queue.clone_into(&mut moved.spec.queue_name);
-        actions.push(Action::UpdateWorkload { old: Arc::clone(workload), new: Box::new(moved) });
-    }
-    actions.into()
-}
-
-fn start_job<J: Job>(job: &J, workload: &Arc<Workload>, around: &Surroundings<'_>) -> Outcome<J> {
-    let Some(admission) = &workload.status.admission else {
-        return Outcome::default();
-    };
-    let gates = around.settings.gates;
-    let failed = |message: String| {
-        let report = Report::Finished { reason: reason::finished::FAILED_TO_START, message };
-        vec![Action::Report(Arc::clone(workload), report)].into()
-    };
-    let given = match start::given(workload, admission, gates, around.flavor) {
-        Ok(given) => given,
-        Err(error @ NotGiven::Checks { .. }) => return failed(error.to_string()),
-        Err(error @ NotGiven::Flavor(_)) => return Outcome::failed(Vec::new(), error),
-    };
-    let mut started = job.clone();
-    match started.run(&given, gates) {
-        Err(error) => failed(error.to_string()),
-        Ok(()) => {
-            let message = format!("Admitted by clusterQueue {}", admission.cluster_queue);
-            let write = Action::Write(Write::Spec(started));
-            vec![write, Action::event(event::job::STARTED, message)].into()
-        }
-    }
-}
-
-/// The requests that stop a job, and the event that says why; nothing when it is stopped.
-pub(super) fn stop<J: Job>(job: &J, workload: Option<&Workload>, why: &Stop<'_>) -> Vec<Action<J>> {
-    let original = workload.map(start::original);
-    let writes = job.stop(why, original.as_deref());
-    let ends = writes.iter().any(|write| matches!(write, Write::Terminate { .. }));
-    let is_stopped_now = ends || (!writes.is_empty() && !job.is_suspended());
-    let mut actions: Vec<Action<J>> = writes.into_iter().map(Action::Write).collect();
-    if is_stopped_now {
-        actions.push(Action::event(event::job::STOPPED, why.message));
-    }
-    actions
 }
 
 fn condition_of<'w>(workload: &'w Workload, kind: &str) -> Option<&'w Condition> {

@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::kinds::batch_job::Job;
+use crate::workload::prebuilt_name;
 
 /// A job with a queue, waiting, changed as the patch says.
 fn job(patch: Value) -> Job {
@@ -61,17 +62,32 @@ fn look(job: &Job, workloads: Vec<Workload>) -> Outcome<Job> {
 fn look_with(job: &Job, workloads: Vec<Workload>, change: impl FnOnce(&mut Settings)) -> Outcome<Job> {
     let mut settings = Settings::default();
     change(&mut settings);
+    look_around(job, workloads, &settings, Family::TopLevel, &[])
+}
+
+fn look_around(
+    job: &Job,
+    workloads: Vec<Workload>,
+    settings: &Settings,
+    family: Family,
+    classes: &[(&str, i32)],
+) -> Outcome<Job> {
+    let class = |(name, value): &(&str, i32)| {
+        let class = json!({"metadata": {"name": name}, "value": value});
+        Arc::new(serde_json::from_value(class).unwrap())
+    };
     let prebuilt = prebuilt_name(&job.metadata, settings.gates);
     let prebuilt = workloads.iter().find(|workload| Some(workload.metadata.name.as_str()) == prebuilt).cloned();
     step(
         job,
         &Surroundings {
-            settings: &settings,
+            settings,
             namespace: Some(BTreeMap::from([("team".to_owned(), "a".to_owned())])),
             workloads: workloads.into_iter().map(Arc::new).collect(),
             prebuilt: prebuilt.map(Arc::new),
+            family,
             flavor: &flavor,
-            workload_priority_classes: Vec::new(),
+            workload_priority_classes: classes.iter().map(class).collect(),
             priority_classes: Vec::new(),
         },
     )
@@ -95,6 +111,7 @@ fn shown(outcome: &Outcome<Job>) -> String {
         Action::Report(_, Report::Finished { reason, message }) => format!("finished {reason}: {message}"),
         Action::Report(_, Report::PodsReady { reason, .. }) => format!("pods {reason}"),
         Action::Report(_, Report::Stopped) => "stopped".to_owned(),
+        Action::Report(_, Report::OnHold(is_held)) => format!("on hold {is_held}"),
         Action::Report(_, Report::Reclaimable(pods)) => format!("reclaimable {}", pods[0].count),
         Action::Event { reason, .. } => format!("({reason})"),
     };
@@ -111,7 +128,12 @@ fn a_job_with_a_queue_gets_a_workload() {
     check(&job(json!({})), vec![], "create job-j-5cf3c, (CreatedWorkload)");
     check(&job(json!({"status": {"active": 1}})), vec![], "");
     check(&job(json!({"status": {"conditions": [{"type": "Complete", "status": "True"}]}})), vec![], "");
-    check(&job(json!({"spec": {"suspend": false}})), vec![], "stop, stop, (Stopped)");
+    check(
+        &job(json!({"spec": {"suspend": false}})),
+        vec![],
+        "stop, stop, (Stopped), create job-j-5cf3c, (CreatedWorkload)",
+    );
+    check(&job(json!({"spec": {"suspend": false}, "status": {"active": 1}})), vec![], "stop, stop, (Stopped)");
 }
 
 #[test]
@@ -164,7 +186,7 @@ fn the_end_of_a_job_is_reported_once() {
     let done = job(
         json!({"spec": {"suspend": false}, "status": {"conditions": [{"type": "Failed", "status": "True", "message": "too bad"}]}}),
     );
-    check(&done, vec![workload("QuotaReserved Admitted", json!({}))], "finished Failed: too bad");
+    check(&done, vec![workload("QuotaReserved Admitted", json!({}))], "finished Failed: too bad, (FinishedWorkload)");
     check(&done, vec![workload("QuotaReserved Admitted Finished", json!({}))], "(FinishedWorkload), unguard");
     check(&done, vec![workload("Finished", json!({"metadata": {"finalizers": null}}))], "");
 }
@@ -203,13 +225,13 @@ fn a_prebuilt_workload_is_adopted_or_waited_for() {
         merge(&mut all, patch);
         vec![workload("", all)]
     };
-    check(&job(name.clone()), vec![], "the prebuilt workload does not exist");
+    check(&job(name.clone()), vec![], "prebuilt workload not found");
     check(&job(name.clone()), mine(json!({"metadata": {"ownerReferences": []}})), "update to lq 2");
     check(&job(name.clone()), mine(json!({})), "");
     check(
         &job(name),
         mine(json!({"spec": {"podSets": []}})),
-        "finished OutOfSync: The prebuilt workload is out of sync with its user job",
+        "finished OutOfSync: The prebuilt workload is out of sync with its user job, prebuilt workload not found",
     );
 }
 
@@ -238,7 +260,116 @@ fn a_missing_priority_class_is_said_and_waited_for() {
 
 #[test]
 fn workloads_of_a_job_that_is_gone_finish_and_are_let_go() {
-    let gone = |workload: Workload| shown(&step_gone(&[Arc::new(workload)]));
+    let gone = |workload: Workload| shown(&step_gone(&[Arc::new(workload)], Gates::default()));
     assert_eq!(gone(workload("", json!({}))), "finished OwnerNotFound: The workload's owner no longer exists, unguard");
     assert_eq!(gone(workload("Finished", json!({}))), "unguard");
+}
+
+#[test]
+fn without_its_gate_an_orphan_is_only_let_go() {
+    let gates = Gates::default().with(Gate::FinishOrphanedWorkloads, false);
+    assert_eq!(shown(&step_gone(&[Arc::new(workload("", json!({})))], gates)), "unguard");
+}
+
+#[test]
+fn a_job_of_a_job_runs_while_the_workload_above_is_admitted() {
+    let unnamed = |suspend: bool| job(json!({"metadata": {"labels": null}, "spec": {"suspend": suspend}}));
+    let check = |job: &Job, above: Vec<Workload>, is_queued: bool, expected: &str| {
+        let metadata = if is_queued { json!({"labels": {"kueue.x-k8s.io/queue-name": "lq"}}) } else { json!({}) };
+        let ancestor = Ancestor {
+            owner: kueue_api::meta::OwnerReference::default(),
+            metadata: serde_json::from_value(metadata).unwrap(),
+        };
+        let workloads = above.into_iter().map(Arc::new).collect();
+        let family = Family::Child(Box::new(Parent { ancestor, workloads }));
+        let outcome = look_around(job, vec![], &Settings::default(), family, &[]);
+        assert_eq!(shown(&outcome), expected);
+    };
+    let admitted = || vec![workload("QuotaReserved Admitted", json!({}))];
+    check(&unnamed(false), vec![], true, "stop, (Suspended)");
+    check(&unnamed(false), vec![], false, "");
+    check(&unnamed(false), admitted(), true, "");
+    check(&unnamed(false), vec![workload("QuotaReserved", json!({}))], true, "stop, (Suspended)");
+    check(&unnamed(false), vec![workload("QuotaReserved Admitted Finished", json!({}))], true, "stop, (Suspended)");
+    check(&unnamed(true), vec![], true, "");
+}
+
+#[test]
+fn a_job_whose_owners_cannot_be_followed_is_looked_at_again() {
+    let look = |lost: Lost| shown(&look_around(&job(json!({})), vec![], &Settings::default(), Family::Lost(lost), &[]));
+    assert_eq!(look(Lost::Cyclic), "cyclic ownership");
+    assert_eq!(look(Lost::TooDeep), "(JobNestingTooDeep), managed owner chain limit reached");
+}
+
+#[test]
+fn all_workloads_of_a_job_get_the_class_that_it_names() {
+    let named = job(json!({"metadata": {"labels": {"kueue.x-k8s.io/priority-class": "high"}}}));
+    let class = |name: &str| json!({"spec": {"priority": 1, "priorityClassRef": {"group": "kueue.x-k8s.io", "kind": "WorkloadPriorityClass", "name": name}}});
+    let look = |workload: Workload| {
+        let classes = [("high", 9)];
+        let outcome = look_around(&named, vec![workload], &Settings::default(), Family::TopLevel, &classes);
+        let written = outcome.actions.iter().find_map(|action| match action {
+            Action::UpdateWorkload { new, .. } => new.spec.priority,
+            _ => None,
+        });
+        (written, shown(&outcome))
+    };
+    assert_eq!(look(workload("", json!({}))), (Some(9), "update to lq 2, (UpdatedWorkload)".to_owned()));
+    assert_eq!(look(workload("QuotaReserved", json!({}))), (None, String::new()));
+    assert_eq!(look(workload("QuotaReserved", class("low"))).0, Some(9));
+    assert_eq!(look(workload("", class("high"))), (None, String::new()), "the value may be changed by hand");
+}
+
+fn elastic(patch: Value) -> Job {
+    let mut all = json!({"metadata": {"generation": 2, "annotations": {"kueue.x-k8s.io/elastic-job": "true"}}});
+    merge(&mut all, patch);
+    job(all)
+}
+
+fn look_elastic(job: &Job, workloads: Vec<Workload>) -> Outcome<Job> {
+    look_with(job, workloads, |set| set.gates = set.gates.with(Gate::ElasticJobsViaWorkloadSlices, true))
+}
+
+#[test]
+fn an_elastic_job_grows_with_a_second_slice_and_shrinks_with_the_first() {
+    let running = |parallelism: i32| elastic(json!({"spec": {"parallelism": parallelism, "suspend": false}}));
+    let admitted = || vec![workload("QuotaReserved Admitted", json!({}))];
+    assert_eq!(shown(&look_elastic(&running(2), admitted())), "");
+    assert_eq!(shown(&look_elastic(&running(1), admitted())), "update to lq 1");
+    let grown = look_elastic(&running(5), admitted());
+    let [Action::CreateWorkload(second), _] = &grown.actions[..] else { panic!("{grown:?}") };
+    let annotations = &second.metadata.annotations;
+    assert_eq!(annotations["kueue.x-k8s.io/workload-slice-replacement-for"], "ns/job-j-5cf3c");
+    assert_eq!(annotations["kueue.x-k8s.io/workload-slice-name"], "job-j-5cf3c");
+    assert_ne!(second.metadata.name, "job-j-5cf3c");
+    let waiting =
+        || workload("", json!({"spec": {"podSets": [{"name": "main", "count": 9, "template": {"spec": {}}}]}}));
+    assert_eq!(shown(&look_elastic(&running(5), vec![waiting()])), "update to lq 5");
+}
+
+#[test]
+fn the_first_slice_of_an_elastic_job_is_named_after_itself() {
+    let made = look_elastic(&elastic(json!({})), vec![]);
+    let [Action::CreateWorkload(first), _] = &made.actions[..] else { panic!("{made:?}") };
+    assert_eq!(first.metadata.annotations["kueue.x-k8s.io/workload-slice-name"], first.metadata.name);
+}
+
+#[test]
+fn slices_that_the_job_has_outgrown_are_finished() {
+    let slice = |name: &str, conditions: &str, of: &str, second: u32| {
+        let created = format!("2026-01-01T00:00:0{second}Z");
+        let meta = json!({"name": name, "creationTimestamp": created,
+            "annotations": {"kueue.x-k8s.io/workload-slice-replacement-for": of}});
+        workload(conditions, json!({"metadata": meta}))
+    };
+    let slices = vec![
+        slice("a", "QuotaReserved Admitted", "", 1),
+        slice("b", "QuotaReserved Admitted", "ns/a", 2),
+        slice("c", "", "ns/x", 3),
+    ];
+    assert_eq!(
+        shown(&look_elastic(&elastic(json!({"spec": {"suspend": false}})), slices)),
+        "finished WorkloadSliceReplaced: Replaced to accommodate a new workload slice, \
+         finished OutOfSync: The workload slice is out of sync with its parent job"
+    );
 }

@@ -61,7 +61,7 @@ pub fn managed_by<J: Job>(job: &mut J, around: &Around<'_>) {
 /// Whether who controls the object is of a kind that is managed.
 pub fn has_managed_owner(meta: &ObjectMeta, around: &Around<'_>) -> bool {
     let controller = meta.owner_references.iter().find(|owner| owner.controller == Some(true));
-    controller.is_some_and(|owner| around.integrations.manages(owner))
+    controller.is_some_and(|owner| around.settings.integrations.manages(owner))
 }
 
 /// Whether objects of the namespace are any business of ours.

@@ -7,15 +7,15 @@ use kueue_core::selector::LabelSelector;
 use serde_json::{Value, json};
 
 use super::*;
+use crate::integrations::Integrations;
 use crate::kinds::batch_job;
 
 /// Runs something in a world where batch Jobs are enabled and nothing exists.
 pub(crate) fn around<T>(gates: Gates, act: impl FnOnce(&Around<'_>) -> T) -> T {
-    let settings = Settings { gates, ..Settings::default() };
     let integrations = Integrations::configured(["batch/job"], []);
+    let settings = Settings { gates, integrations, ..Settings::default() };
     act(&Around {
         settings: &settings,
-        integrations: &integrations,
         namespace: Some(BTreeMap::from([("team".to_owned(), "a".to_owned())])),
         has_default_queue: false,
         has_default_priority_class: false,

@@ -6,10 +6,7 @@ use crate::key::Key;
 
 /// The path of all objects of a kind, in one namespace or in all.
 pub(super) fn collection<T: Object>(namespace: &str) -> String {
-    let group = match T::GROUP {
-        "" => format!("/api/{}", T::VERSION),
-        group => format!("/apis/{group}/{}", T::VERSION),
-    };
+    let group = collection_of(&T::api_version());
     match T::NAMESPACED && !namespace.is_empty() {
         true => format!("{group}/namespaces/{}/{}", escape(namespace), T::PLURAL),
         false => format!("{group}/{}", T::PLURAL),
@@ -20,6 +17,20 @@ pub(super) fn collection<T: Object>(namespace: &str) -> String {
 pub(super) fn object<T: Object>(key: &Key, subresource: &str) -> String {
     let path = format!("{}/{}", collection::<T>(&key.namespace), escape(&key.name));
     if subresource.is_empty() { path } else { format!("{path}/{subresource}") }
+}
+
+/// The path of everything that a version of a group serves.
+pub(super) fn collection_of(api_version: &str) -> String {
+    match api_version.split_once('/') {
+        Some((group, version)) => format!("/apis/{}/{}", escape(group), escape(version)),
+        None => format!("/api/{}", escape(api_version)),
+    }
+}
+
+/// The path of one object of a kind that is known only by name.
+pub(super) fn object_of(api_version: &str, plural: &str, key: &Key) -> String {
+    let (namespace, name) = (escape(&key.namespace), escape(&key.name));
+    format!("{}/namespaces/{namespace}/{}/{name}", collection_of(api_version), escape(plural))
 }
 
 /// What follows the question mark.
@@ -65,6 +76,8 @@ mod tests {
         assert_eq!(object::<LimitRange>(&Key::new("a", "x"), ""), "/api/v1/namespaces/a/limitranges/x");
         let class = object::<PriorityClass>(&Key::cluster("../x y"), "status");
         assert_eq!(class, "/apis/scheduling.k8s.io/v1/priorityclasses/..%2Fx%20y/status");
+        assert_eq!(object_of("v1", "pods", &Key::new("a", "x")), "/api/v1/namespaces/a/pods/x");
+        assert_eq!(object_of("b/v1", "jobs", &Key::new("a", "x")), "/apis/b/v1/namespaces/a/jobs/x");
     }
 
     #[test]
