@@ -296,6 +296,8 @@ pub struct LocalQueueSpec {
     pub queue: Name,
     /// Whether it is halted.
     pub stop: StopPolicy,
+    /// Whether it is being deleted.
+    pub is_terminating: bool,
     /// Its weight among the LocalQueues of its ClusterQueue.
     #[serde(with = "crate::journal::weight")]
     pub weight: f64,

@@ -3,6 +3,8 @@
 //! One step looks at a workload as it is and does the first thing that is due. Steps are taken until nothing is due
 //! any more; what only time can change is left to a timer.
 
+#[cfg(feature = "by-hand")]
+mod by_hand;
 mod ending;
 mod limits;
 mod nodes;
@@ -83,10 +85,8 @@ impl Engine {
         if let Some(step) = self.step_orphaned(id, now) {
             return step;
         }
-        if self.settings.gates.enabled(Gate::MultiKueueOrchestratedPreemption)
-            && self.sync_preemption_gates(id, now) == Step::Taken
-        {
-            return Step::Taken;
+        if self.settings.gates.enabled(Gate::MultiKueueOrchestratedPreemption) {
+            self.sync_preemption_gates(id, now);
         }
         if self.workloads[id].status.stage() == Stage::Finished {
             return self.step_finished(id, now);
@@ -119,7 +119,7 @@ impl Engine {
     }
 
     /// Gates that the spec names have a state, closed at first; others have none.
-    fn sync_preemption_gates(&mut self, id: WorkloadId, now: Time) -> Step {
+    fn sync_preemption_gates(&mut self, id: WorkloadId, now: Time) {
         let wanted = self.workloads[id].preemption_gates.clone();
         self.change_status(id, now, |status, stamp| {
             let known = status.preemption_gates.len();
@@ -132,7 +132,7 @@ impl Engine {
                 }
             }
             is_changed
-        })
+        });
     }
 
     /// When the checks want another attempt, if that lies ahead and was not noted yet.

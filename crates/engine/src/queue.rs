@@ -69,9 +69,12 @@ pub(crate) struct LocalQueueObject {
     /// The ClusterQueue of that name, while there is one.
     pub(crate) home: Option<QueueId>,
     pub(crate) stop: StopPolicy,
+    pub(crate) is_terminating: bool,
     pub(crate) weight: f64,
     /// What its status said it consumed when it became known, or what was last decided to be written there.
     pub(crate) consumed: Option<ResourceList>,
+    /// When the latter was decided; missing until usage is counted for the first time.
+    pub(crate) told_at: Option<Time>,
     /// What it used; kept with admission fair sharing only.
     pub(crate) ledger: Option<Ledger>,
     /// When its usage is to be counted.
@@ -89,7 +92,14 @@ impl LocalQueue {
 
     /// The ClusterQueue it leads to while it runs.
     pub(crate) fn target(&self) -> Option<&Name> {
-        self.object.as_ref().filter(|object| object.stop == StopPolicy::None).map(|object| &object.queue)
+        self.object.as_ref().filter(|object| object.is_running()).map(|object| &object.queue)
+    }
+}
+
+impl LocalQueueObject {
+    /// Whether its workloads may be queued: it is neither halted nor about to go.
+    pub(crate) fn is_running(&self) -> bool {
+        self.stop == StopPolicy::None && !self.is_terminating
     }
 }
 

@@ -9,6 +9,7 @@ pub(crate) mod refusal;
 
 use kueue_core::amount::Amount;
 use kueue_core::resource::Formatter;
+use kueue_core::selector::ParseSelectorError;
 use kueue_core::time::Time;
 
 use crate::change::Hold;
@@ -235,6 +236,10 @@ pub(crate) fn gated(gate: &str) -> Name {
 
 pub(crate) fn gated_event(gate: &str) -> String {
     format!("Workload admission is gated by: {gate}")
+}
+
+pub(crate) fn invalid_selector(mistake: &ParseSelectorError) -> String {
+    format!("invalid namespace selector: {mistake}")
 }
 
 pub(crate) fn namespace_missing(namespace: &str) -> String {

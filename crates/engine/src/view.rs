@@ -10,6 +10,8 @@ mod tree;
 mod usage;
 
 use kueue_core::amount::Amount;
+use kueue_core::resource_list::ResourceList;
+use kueue_core::time::Time;
 
 use crate::cycle::CycleSummary;
 use crate::effect::Key;
@@ -133,5 +135,12 @@ impl Engine {
         let id = self.names.known_local_queue(&namespace.into(), &local_queue.into())?;
         self.local_queues.get(&id)?.ledger()?;
         Some(self.usage_of(id).get())
+    }
+
+    /// What was last decided that the status of a LocalQueue says about what it used, and when.
+    pub fn told_usage(&self, namespace: &str, local_queue: &str) -> Option<(&ResourceList, Time)> {
+        let id = self.names.known_local_queue(&namespace.into(), &local_queue.into())?;
+        let object = self.local_queues.get(&id)?.object.as_ref()?;
+        Some((object.consumed.as_ref()?, object.told_at?))
     }
 }

@@ -70,6 +70,7 @@ pub fn local_queue(object: &LocalQueue) -> Change {
         name: object.metadata.name.as_str().into(),
         queue: object.spec.cluster_queue.as_str().into(),
         stop: stop(object.spec.stop_policy.as_ref()),
+        is_terminating: object.metadata.deletion_timestamp.is_some(),
         weight: weight(object.spec.fair_sharing.as_ref()),
         consumed: sharing.map(|sharing| sharing.consumed_resources.clone()),
     })

@@ -4,9 +4,12 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::str::FromStr;
 
-use super::ParseSelectorError;
+use serde_json::Value;
+
+use super::{LabelSelector, ParseSelectorError};
 use crate::field::{Error, Errors, Path, aggregate};
 use crate::label;
+use crate::quote::quoted;
 
 mod lexer;
 
@@ -18,7 +21,7 @@ pub struct Selector {
     requirements: Vec<Requirement>,
 }
 
-/// One condition on the label `key`; the values are sorted and distinct.
+/// One condition on the label `key`; the values are sorted and distinct when they came from a query.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Requirement {
     key: String,
@@ -76,6 +79,17 @@ impl Requirement {
     fn check(self) -> Result<Self, ParseSelectorError> {
         let mut errors = invalid_key(&self.key, &Path::new("key"));
         let at = Path::new("values");
+        match self.operator {
+            Operator::In | Operator::NotIn if self.values.is_empty() => {
+                let why = "for 'in', 'notin' operators, values set can't be empty";
+                errors.push(Error::invalid(&at, Value::Null, why));
+            }
+            Operator::Exists | Operator::DoesNotExist if !self.values.is_empty() => {
+                let why = "values set must be empty for exists and does not exist";
+                errors.push(Error::invalid(&at, self.values.clone(), why));
+            }
+            _ => {}
+        }
         for (index, value) in self.values.iter().enumerate() {
             let compares = matches!(self.operator, Operator::GreaterThan | Operator::LessThan);
             if compares && value.parse::<i64>().is_err() {
@@ -96,6 +110,35 @@ impl Requirement {
 fn invalid_key(key: &str, at: &Path) -> Errors {
     let messages = label::qualified_name(key);
     if messages.is_empty() { Errors::new() } else { vec![Error::invalid(at, key, messages.join("; "))] }
+}
+
+/// An API object's selector as Kubernetes evaluates it, or the first mistake that keeps it from that.
+impl TryFrom<&LabelSelector> for Selector {
+    type Error = ParseSelectorError;
+
+    fn try_from(selector: &LabelSelector) -> Result<Self, Self::Error> {
+        let labels = selector.match_labels.iter();
+        let equal = labels.map(|(key, value)| Ok((key, Operator::Equals, vec![value.clone()])));
+        let others = selector.match_expressions.iter().map(|requirement| {
+            let operator = match &requirement.operator {
+                super::Operator::In => Operator::In,
+                super::Operator::NotIn => Operator::NotIn,
+                super::Operator::Exists => Operator::Exists,
+                super::Operator::DoesNotExist => Operator::DoesNotExist,
+                super::Operator::Other(name) => {
+                    return Err(ParseSelectorError(format!("{} is not a valid label selector operator", quoted(name))));
+                }
+            };
+            Ok((&requirement.key, operator, requirement.values.clone()))
+        });
+        let checked = equal.chain(others).map(|parts| {
+            let (key, operator, values) = parts?;
+            Requirement { key: key.clone(), operator, values }.check()
+        });
+        let mut requirements = checked.collect::<Result<Vec<_>, _>>()?;
+        requirements.sort_by(|a, b| a.key.cmp(&b.key));
+        Ok(Self { requirements })
+    }
 }
 
 impl fmt::Display for Selector {

@@ -76,6 +76,23 @@ fn json_keeps_unknown_operators_and_drops_what_is_empty() {
     assert_eq!(serde_json::to_value(selector(nulls)).unwrap(), json!({}));
 }
 
+#[test]
+fn a_selector_of_an_object_says_why_it_cannot_be_evaluated() {
+    let evaluated =
+        |json| Selector::try_from(&selector(json)).map_or_else(|error| error.to_string(), |it| it.to_string());
+    let expression = |operator: &str, values: &[&str]| json!({"matchLabels": {"b": "1"}, "matchExpressions": [{"key": "a", "operator": operator, "values": values}]});
+    assert_eq!(evaluated(expression("NotIn", &["x", "y"])), "a notin (x,y),b=1");
+    assert_eq!(evaluated(expression("Near", &[])), "\"Near\" is not a valid label selector operator");
+    assert_eq!(
+        evaluated(expression("In", &[])),
+        "values: Invalid value: null: for 'in', 'notin' operators, values set can't be empty"
+    );
+    assert_eq!(
+        evaluated(expression("Exists", &["x"])),
+        "values: Invalid value: [\"x\"]: values set must be empty for exists and does not exist"
+    );
+}
+
 /// Reads a query and prints it back, or the refusal.
 fn canonical(query: &str) -> String {
     query.parse::<Selector>().map_or_else(|error| format!("error: {error}"), |selector| selector.to_string())

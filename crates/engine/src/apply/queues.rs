@@ -5,7 +5,7 @@ use std::sync::Arc;
 use kueue_core::gates::Gate;
 use kueue_core::time::Time;
 
-use crate::change::{LocalQueueSpec, QueueSpec, StopPolicy};
+use crate::change::{LocalQueueSpec, QueueSpec};
 use crate::engine::Engine;
 use crate::id::{LocalQueueId, Name, QueueId, WorkloadId};
 use crate::pending::Pending;
@@ -55,7 +55,8 @@ impl Engine {
     fn change_queue(&mut self, id: QueueId, spec: QueueSpec) {
         let old = &self.queues[id].spec;
         let changes_variants = old.concurrent.is_some() != spec.concurrent.is_some();
-        let concerns_workloads = old.checks != spec.checks || old.stop != spec.stop || changes_variants;
+        let changes_life = old.stop != spec.stop || old.is_terminating != spec.is_terminating;
+        let concerns_workloads = old.checks != spec.checks || changes_life || changes_variants;
         let was_usage_based = old.is_usage_based;
         let name = spec.name.clone();
         let rules = Arc::new(self.rules_of(&spec));
@@ -176,8 +177,10 @@ impl Engine {
             queue: spec.queue.clone(),
             home: self.queue_ids.get(&spec.queue).copied(),
             stop: spec.stop,
+            is_terminating: spec.is_terminating,
             weight: spec.weight,
             consumed: spec.consumed.clone(),
+            told_at: None,
             ledger: None,
             next_sample: None,
         };
@@ -185,15 +188,14 @@ impl Engine {
         let mut old = state.object.replace(object);
         if let (Some(old), Some(new)) = (&mut old, &mut state.object) {
             new.consumed = old.consumed.take();
+            new.told_at = old.told_at;
             new.ledger = old.ledger.take();
             new.next_sample = old.next_sample;
         }
         self.served_by.entry(spec.queue.clone()).or_default().insert(id);
         let Some(old) = old else {
             self.open_ledger(id, now);
-            if spec.stop == StopPolicy::None {
-                self.admit_items(id);
-            }
+            self.admit_items(id);
             self.unsettle_local_queue(id);
             return;
         };
@@ -211,15 +213,15 @@ impl Engine {
         {
             self.queues[queue].pending.reorder();
         }
-        let was_running = old.stop == StopPolicy::None;
-        let is_running = spec.stop == StopPolicy::None;
+        let was_running = old.is_running();
+        let is_running = self.local_queues[&id].target().is_some();
         if was_running && (!is_running || old.queue != spec.queue) {
             self.withdraw_items(id);
         }
         if is_running && (!was_running || old.queue != spec.queue) {
             self.admit_items(id);
         }
-        if old.stop != spec.stop {
+        if old.stop != spec.stop || old.is_terminating != spec.is_terminating {
             self.unsettle_local_queue(id);
         }
     }
@@ -244,7 +246,7 @@ impl Engine {
 
     /// The ClusterQueue that a LocalQueue leads to, if both are there and the LocalQueue runs.
     pub(crate) fn queue_of(&self, lq: LocalQueueId) -> Option<QueueId> {
-        self.local_queues.get(&lq)?.object.as_ref().filter(|object| object.stop == StopPolicy::None)?.home
+        self.local_queues.get(&lq)?.object.as_ref().filter(|object| object.is_running())?.home
     }
 
     /// Puts all waiting workloads of the LocalQueue into its ClusterQueue, awake, whatever parked them before.

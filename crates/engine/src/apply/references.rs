@@ -2,10 +2,13 @@
 
 use std::collections::BTreeMap;
 
+use kueue_core::selector::Selector;
+
 use crate::change::{CheckSpec, CohortSpec, FlavorSpec, ResourceGroupSpec};
 use crate::engine::Engine;
 use crate::id::{Name, NamespaceId, PoolId, QueueId};
 use crate::quota::Quota;
+use crate::text;
 
 impl Engine {
     pub(crate) fn on_namespace(&mut self, name: &Name, labels: BTreeMap<String, String>) {
@@ -37,6 +40,12 @@ impl Engine {
             (Some(labels), Some(selector)) => selector.matches(labels),
             _ => false,
         }
+    }
+
+    /// Why the ClusterQueue's selector of namespaces cannot be evaluated, if it cannot.
+    pub(crate) fn selector_mistake(&self, queue: QueueId) -> Option<String> {
+        let selector = self.queues[queue].rules.namespaces.as_ref()?;
+        Selector::try_from(selector).err().map(|mistake| text::invalid_selector(&mistake))
     }
 
     pub(crate) fn on_flavor(&mut self, spec: FlavorSpec) {

@@ -172,8 +172,8 @@ impl Engine {
         let due: Vec<LocalQueueId> =
             self.samples.iter().take_while(|(at, _)| *at <= now).map(|(_, local_queue)| *local_queue).collect();
         for lq in due {
-            self.sample_one(lq, now);
-            self.plan_sample(lq, now + interval.max(Duration::from_seconds(1)));
+            let last = self.sample_one(lq, now).unwrap_or(now);
+            self.plan_sample(lq, (last + interval).max(now + Duration::from_seconds(1)));
         }
     }
 
@@ -192,24 +192,27 @@ impl Engine {
         Key { namespace, name: self.names.local_queue(lq).clone() }
     }
 
-    fn sample_one(&mut self, lq: LocalQueueId, now: Time) {
-        let Some(queue) = self.queue_of(lq).filter(|queue| self.queues[*queue].is_active) else { return };
+    /// Counts the usage of a LocalQueue unless that was done lately; when it was done last, if it is done at all.
+    fn sample_one(&mut self, lq: LocalQueueId, now: Time) -> Option<Time> {
+        let queue = self.queue_of(lq).filter(|queue| self.queues[*queue].is_active)?;
         let usage = self.admitted_usage(lq, queue);
         let local_queue = self.key_of(lq);
         let Self { settings, local_queues, effects, .. } = self;
-        let Some(rules) = settings.usage_rules() else { return };
-        let Some(object) = local_queues.get_mut(&lq).and_then(|lq| lq.object.as_mut()) else { return };
-        let Some(ledger) = &mut object.ledger else { return };
+        let rules = settings.usage_rules()?;
+        let object = local_queues.get_mut(&lq).and_then(|lq| lq.object.as_mut())?;
+        let ledger = object.ledger.as_mut()?;
         let is_early = now < ledger.updated() + rules.sampling_interval && !ledger.has_penalty();
         if is_early && object.consumed.is_some() {
-            return;
+            return Some(ledger.updated());
         }
         ledger.sample(&usage, rules.half_life, now);
         if object.consumed.as_ref() != Some(ledger.consumed()) {
             object.consumed = Some(ledger.consumed().clone());
+            object.told_at = Some(now);
             effects.push(Effect::Consumed { local_queue, consumed: ledger.consumed().clone(), at: now });
         }
         self.refresh_usage(lq);
         self.queues[queue].pending.reorder();
+        Some(now)
     }
 }

@@ -48,9 +48,12 @@ impl Engine {
         if end > now {
             return Step::Rest(Some(end));
         }
-        if !std::mem::replace(&mut workload.is_deleting, true) {
-            workload.is_guarded = false;
-            let key = workload.key.clone();
+        let is_guarded = std::mem::take(&mut workload.is_guarded);
+        let key = workload.key.clone();
+        if std::mem::replace(&mut workload.is_deleting, true) {
+            // Somebody else deleted it; slices, for one, end without a job that would let them go.
+            self.effects.extend(is_guarded.then_some(Effect::Unguard(key)));
+        } else {
             self.effects.push(Effect::Delete(key));
             self.emit_event(id, false, text::DELETED, text::DELETED_FINISHED.to_owned());
         }

@@ -32,7 +32,7 @@ impl Engine {
         if !workload.is_active || workload.status.is_evicted() || workload.is_variant() {
             return Step::Rest(None);
         }
-        let Some((deadline, is_recovery)) = deadline(&workload.status, limits) else { return Step::Rest(None) };
+        let Some((deadline, is_recovery)) = workload.status.ready_by(limits) else { return Step::Rest(None) };
         if deadline > now {
             return Step::Rest(Some(deadline));
         }
@@ -87,16 +87,18 @@ impl Engine {
     }
 }
 
-/// Until when all pods have to run, and whether they did before.
-fn deadline(status: &Status, limits: &PodsReady) -> Option<(Time, bool)> {
-    let admitted = status.condition(ConditionKind::Admitted).filter(|admitted| admitted.verdict == Verdict::True)?;
-    let Some(ready) = status.condition(ConditionKind::PodsReady) else {
-        return Some((admitted.since + limits.timeout, false));
-    };
-    match &*ready.reason {
-        _ if ready.verdict == Verdict::True => None,
-        text::WAIT_FOR_START | text::PODS_READY => Some((admitted.since + limits.timeout, false)),
-        text::WAIT_FOR_RECOVERY => Some((ready.since + limits.recovery_timeout?, true)),
-        _ => None,
+impl Status {
+    /// Until when all pods have to run, if anybody waits for that, and whether they did before.
+    pub fn ready_by(&self, limits: &PodsReady) -> Option<(Time, bool)> {
+        let admitted = self.condition(ConditionKind::Admitted).filter(|admitted| admitted.verdict == Verdict::True)?;
+        let Some(ready) = self.condition(ConditionKind::PodsReady) else {
+            return Some((admitted.since + limits.timeout, false));
+        };
+        match &*ready.reason {
+            _ if ready.verdict == Verdict::True => None,
+            text::WAIT_FOR_START | text::PODS_READY => Some((admitted.since + limits.timeout, false)),
+            text::WAIT_FOR_RECOVERY => Some((ready.since + limits.recovery_timeout?, true)),
+            _ => None,
+        }
     }
 }

@@ -35,10 +35,10 @@ impl Engine {
                 return Step::Taken;
             }
         }
-        if self.workloads[id].status.stage() != Stage::Admitted && self.sync_conditions(id, queue, now) == Step::Taken {
-            return Step::Taken;
-        }
-        if self.workloads[id].status.has_reservation() { self.step_reserved(id, queue, now) } else { Step::Rest(None) }
+        let is_admitted = self.workloads[id].status.stage() == Stage::Admitted;
+        let synced = if is_admitted { Step::Rest(None) } else { self.sync_conditions(id, queue, now) };
+        // What holds quota is looked at further at once: a step that takes it away says more than the conditions.
+        if self.workloads[id].status.has_reservation() { self.step_reserved(id, queue, now) } else { synced }
     }
 
     fn is_not_requeued_because(&self, id: WorkloadId, reason: &str) -> bool {
@@ -228,6 +228,9 @@ impl Engine {
         let Some(lq) = self.local_queues.get(&lq_id).and_then(|lq| lq.object.as_ref()) else {
             return Some((text::MISCONFIGURED, text::local_queue_missing(lq_name)));
         };
+        if lq.is_terminating {
+            return Some((text::MISCONFIGURED, text::local_queue_terminating(lq_name)));
+        }
         if lq.stop != StopPolicy::None {
             return Some((text::SUSPENDED, text::local_queue_inactive(lq_name)));
         }
@@ -245,7 +248,9 @@ impl Engine {
             return Some((false, text::namespace_missing(self.names.namespace(workload.namespace))));
         }
         if !self.serves(queue, workload.namespace) {
-            return Some((true, text::NAMESPACE_MISMATCH.to_owned()));
+            // A selector that cannot be evaluated selects nothing.
+            let mistake = self.selector_mistake(queue);
+            return Some((true, mistake.unwrap_or_else(|| text::NAMESPACE_MISMATCH.to_owned())));
         }
         workload.invalid.as_ref().map(|invalid| (false, invalid.to_string()))
     }

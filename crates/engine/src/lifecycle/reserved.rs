@@ -74,7 +74,7 @@ impl Engine {
         if workload.status.is_true(ConditionKind::Admitted) {
             return self.step_drained(id, stop, text::LOCAL_QUEUE_STOPPED, text::LOCAL_QUEUE_IS_STOPPED, now);
         }
-        let (reason, message) = match (object, stop) {
+        let (reason, message) = match (object.filter(|object| !object.is_terminating), stop) {
             (None, _) => (self.granular(text::MISCONFIGURED, text::INADMISSIBLE), text::local_queue_terminating(name)),
             (Some(_), StopPolicy::None) => return None,
             (Some(_), _) => (self.granular(text::SUSPENDED, text::INADMISSIBLE), text::local_queue_stopped(name)),
@@ -87,7 +87,7 @@ impl Engine {
         if self.workloads[id].status.is_true(ConditionKind::Admitted) {
             return self.step_drained(id, stop, text::CLUSTER_QUEUE_STOPPED, text::CLUSTER_QUEUE_IS_STOPPED, now);
         }
-        let (reason, message) = match (queue, stop) {
+        let (reason, message) = match (queue.filter(|queue| !self.queues[*queue].spec.is_terminating), stop) {
             (None, _) => {
                 (self.granular(text::MISCONFIGURED, text::INADMISSIBLE), text::queue_terminating(&self.target_name(id)))
             }

@@ -256,6 +256,49 @@ fn a_stopped_local_queue_releases_what_is_only_reserved() {
 }
 
 #[test]
+fn a_queue_that_is_being_deleted_releases_what_is_only_reserved() {
+    check(
+        "queue a cpu=4 checks=c
+         queue b cpu=4 checks=c
+         job i cpu=4 queue=a
+         job j cpu=4 queue=b
+         cycle
+         end a local
+         end b
+         status i
+         status j",
+        &expect![[r#"
+            cycle
+              i QuotaReserved Quota reserved in ClusterQueue a, wait time since queued was 0s
+              j QuotaReserved Quota reserved in ClusterQueue b, wait time since queued was 0s
+              i: -QuotaReserved(Misconfigured) -Admitted(NoReservation) c=Pending
+              j: -QuotaReserved(Suspended) -Admitted(NoReservation) c=Pending
+            b: active j
+        "#]],
+    );
+}
+
+#[test]
+fn a_selector_that_cannot_be_evaluated_is_named() {
+    check(
+        "queue a cpu=4
+         misselect a
+         job j cpu=4
+         cycle
+         status j
+         why j",
+        &expect![[r#"
+            cycle
+              j Misconfigured invalid namespace selector: "Near" is not a valid label selector operator
+              j: -QuotaReserved(Misconfigured) -Admitted(NoReservation)
+            ns/j in ClusterQueue a waits for something to change
+              Misconfigured: invalid namespace selector: "Near" is not a valid label selector operator
+            a: parked j
+        "#]],
+    );
+}
+
+#[test]
 fn time_of_earlier_admissions_counts_towards_the_limit() {
     check(
         "queue a cpu=4 within=lower
@@ -413,6 +456,26 @@ fn a_deleted_orphan_is_let_go_without_a_verdict() {
         &expect![[r#"
               j may go
             a: active j
+        "#]],
+    );
+}
+
+#[test]
+fn what_somebody_else_deletes_is_let_go_when_its_time_is_over() {
+    check(
+        "keep finished=100
+         queue a cpu=8
+         job j cpu=4 uid=u guarded
+         cycle
+         finish j
+         dying j
+         advance 99
+         advance 1",
+        &expect![[r#"
+            cycle
+              j QuotaReserved Quota reserved in ClusterQueue a, wait time since queued was 0s
+              j Admitted Admitted by ClusterQueue a, wait time since reservation was 0s
+              j may go
         "#]],
     );
 }

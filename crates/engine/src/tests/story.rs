@@ -219,9 +219,8 @@ impl Stage {
             namespace: "ns".into(),
             name: name.into(),
             queue: name.into(),
-            stop: StopPolicy::None,
             weight: 1.0,
-            consumed: None,
+            ..LocalQueueSpec::default()
         }));
     }
 

@@ -8,7 +8,8 @@
 //! lost JOB                                                           (what was decided about it could not be written)
 //! orphan JOB | dying JOB | hold JOB | empty JOB | resume JOB | later JOB S COUNT
 //! check JOB NAME Ready|Retry|Rejected [after=S] | open JOB GATE
-//! stop QUEUE | drain QUEUE | restart QUEUE, each with `local` for the LocalQueue
+//! stop QUEUE | drain QUEUE | restart QUEUE | end QUEUE, each with `local` for the LocalQueue (`end`: it is being deleted)
+//! misselect QUEUE                                                    (its selector of namespaces makes no sense)
 //! status JOB                                                         (tells its conditions and backoff)
 //! ```
 
@@ -17,6 +18,7 @@ use std::collections::BTreeMap;
 use kueue_core::backoff::Backoff;
 use kueue_core::duration::Duration;
 use kueue_core::gates::Gate;
+use kueue_core::selector::{LabelSelector, Requirement};
 use kueue_core::time::Time;
 
 use super::Stage;
@@ -106,6 +108,12 @@ impl Stage {
                 check.since = now;
                 check.requeue_after_s = options.get("after").map(|after| after.parse().unwrap());
             }),
+            "end" => self.change_queue(name, words, |lq| lq.is_terminating = true, |queue| queue.is_terminating = true),
+            "misselect" => {
+                let mistake = Requirement { key: "a".to_owned(), operator: "Near".into(), values: Vec::new() };
+                let selector = LabelSelector { match_expressions: vec![mistake], ..LabelSelector::default() };
+                self.change_queue(name, words, |_| {}, |queue| queue.namespaces = Some(selector));
+            }
             "stop" => self.stop(name, words, StopPolicy::Hold),
             "drain" => self.stop(name, words, StopPolicy::HoldAndDrain),
             "restart" => self.stop(name, words, StopPolicy::None),
@@ -130,19 +138,26 @@ impl Stage {
     }
 
     fn stop(&mut self, name: &str, words: &[&str], stop: StopPolicy) {
+        self.change_queue(name, words, |lq| lq.stop = stop, |queue| queue.stop = stop);
+    }
+
+    /// Changes the ClusterQueue, or the LocalQueue of the same name where the line says so.
+    fn change_queue(
+        &mut self,
+        name: &str,
+        words: &[&str],
+        of_local: impl FnOnce(&mut LocalQueueSpec),
+        of_cluster: impl FnOnce(&mut QueueSpec),
+    ) {
         if words.contains(&"local") {
             let (namespace, queue) = ("ns".into(), name.into());
-            self.apply(Change::LocalQueue(LocalQueueSpec {
-                namespace,
-                name: name.into(),
-                queue,
-                stop,
-                weight: 1.0,
-                consumed: None,
-            }));
+            let (name, weight) = (name.into(), 1.0);
+            let mut spec = LocalQueueSpec { namespace, name, queue, weight, ..LocalQueueSpec::default() };
+            of_local(&mut spec);
+            self.apply(Change::LocalQueue(spec));
         } else {
             let queue = self.queues.get_mut(name).unwrap();
-            queue.stop = stop;
+            of_cluster(queue);
             queue.revision += 1;
             let spec = queue.clone();
             self.apply(Change::Queue(Box::new(spec)));

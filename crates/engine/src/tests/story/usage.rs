@@ -36,9 +36,9 @@ impl Stage {
                 namespace: "ns".into(),
                 name: name.into(),
                 queue: options["queue"].into(),
-                stop: StopPolicy::None,
                 weight: options.get("weight").map_or(1.0, |weight| weight.parse().unwrap()),
                 consumed: options.get("used").map(|cpus| [("cpu".to_owned(), cpus.parse().unwrap())].into()),
+                ..LocalQueueSpec::default()
             })),
             "move" => self.edit(name, |job| job.local_queue = options["to"].into()),
             "sample" => {
