@@ -21,6 +21,11 @@ pub struct Cohorts {
     pub shares_fairly: bool,
 }
 
+/// Whether a change of a Cohort is one that somebody asked for: our own words in its status are none.
+pub fn has_new_spec(old: Option<&Cohort>, new: Option<&Cohort>) -> bool {
+    old.map(|cohort| &cohort.spec) != new.map(|cohort| &cohort.spec)
+}
+
 impl Reconciler<Key> for Cohorts {
     fn name(&self) -> &'static str {
         "cohort_controller"

@@ -1,9 +1,10 @@
 //! The finalizer that keeps an object while something uses it.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use kueue_api::kueue::names::{FIELD_MANAGER_KUEUE, FINALIZER_RESOURCE_IN_USE};
-use kueue_api::kueue::v1beta2::{AdmissionCheck, ResourceFlavor, Topology};
+use kueue_api::kueue::v1beta2::{AdmissionCheck, ClusterQueue, ResourceFlavor, Topology};
 use kueue_api::meta::Object;
 use kueue_engine::Engine;
 use kueue_runtime::client::{Client, Failure, Patch};
@@ -13,9 +14,8 @@ use kueue_runtime::reconciler::{Next, Reconciler};
 
 use crate::owner::Handle;
 
-/// Puts the finalizer on an object, or takes it from one that is being deleted and that nothing uses. Says whether the
-/// object was written, or is on its way out.
-pub(crate) async fn guard<T: Object + Clone>(client: &Client, object: &T, is_in_use: bool) -> Result<bool, Failure> {
+/// The object with the finalizer, or without it if it is being deleted and nothing uses it.
+pub fn guarded<T: Object + Clone>(object: &T, is_in_use: bool) -> T {
     let meta = object.metadata();
     let mut wanted = object.clone();
     let finalizers = &mut wanted.metadata_mut().finalizers;
@@ -25,13 +25,30 @@ pub(crate) async fn guard<T: Object + Clone>(client: &Client, object: &T, is_in_
         (true, false) => finalizers.retain(|finalizer| finalizer != FINALIZER_RESOURCE_IN_USE),
         _ => {}
     }
-    match Patch::between(object, &wanted, FIELD_MANAGER_KUEUE) {
+    wanted
+}
+
+/// Writes the finalizer as [`guarded`] has it. Says whether the object was written, or is on its way out.
+pub(crate) async fn guard<T: Object + Clone>(client: &Client, object: &T, is_in_use: bool) -> Result<bool, Failure> {
+    match Patch::between(object, &guarded(object, is_in_use), FIELD_MANAGER_KUEUE) {
         None => Ok(false),
         Some(patch) => {
             let written = client.patch::<T>(&Key::of(object), &patch).await;
             written.map(|_| true).or_else(|failure| if failure.is_not_found() { Ok(true) } else { Err(failure) })
         }
     }
+}
+
+/// The flavors and checks that a ClusterQueue refers to.
+pub fn references(queue: &ClusterQueue) -> (BTreeSet<&str>, BTreeSet<&str>) {
+    let flavors = queue.spec.resource_groups.iter().flat_map(|group| &group.flavors);
+    let checks = queue.spec.admission_checks_strategy.iter().flat_map(|strategy| &strategy.admission_checks);
+    (flavors.map(|flavor| flavor.name.as_str()).collect(), checks.map(|check| check.name.as_str()).collect())
+}
+
+/// Whether a change of a ClusterQueue may let go of something: it refers to other things than before.
+pub fn has_other_references(old: Option<&ClusterQueue>, new: Option<&ClusterQueue>) -> bool {
+    old.is_some_and(|old| new.map(references) != Some(references(old)))
 }
 
 /// A kind that is kept while queues, or flavors, refer to it.

@@ -8,7 +8,7 @@ use kueue_api::meta::{Condition, ConditionStatus};
 use kueue_core::resource::Formatter;
 use kueue_core::resource_list::ResourceList;
 use kueue_core::time::Time;
-use kueue_engine::{PendingCount, UsageView};
+use kueue_engine::{Engine, Name, PendingCount, UsageView};
 use kueue_runtime::client::{Client, Failure, Patch};
 use kueue_runtime::clock::Clock;
 use kueue_runtime::informer::Store;
@@ -30,10 +30,22 @@ pub struct LocalQueues {
 }
 
 /// What the engine knows about one.
-struct View {
-    pending: Option<PendingCount>,
-    usage: Option<UsageView>,
-    consumed: Option<(ResourceList, Time)>,
+#[derive(Clone, Debug, Default)]
+pub struct View {
+    pub pending: Option<PendingCount>,
+    pub usage: Option<UsageView>,
+    /// What it used of late, and when that was counted.
+    pub consumed: Option<(ResourceList, Time)>,
+}
+
+impl View {
+    pub fn of(engine: &Engine, namespace: &Name, name: &Name) -> Self {
+        Self {
+            pending: engine.pending_in_local_queue(namespace, name),
+            usage: engine.local_queue_usage(namespace, name),
+            consumed: engine.told_usage(namespace, name).map(|(consumed, at)| (consumed.clone(), at)),
+        }
+    }
 }
 
 impl Reconciler<Key> for LocalQueues {
@@ -44,13 +56,10 @@ impl Reconciler<Key> for LocalQueues {
     async fn reconcile(&self, key: &Key) -> Result<Next, Failure> {
         let Some(object) = self.objects.get(key).map(|stored| stored.object) else { return Ok(Next::Done) };
         let (namespace, name) = (Arc::clone(&key.namespace), Arc::clone(&key.name));
-        let view = self.engine.ask(move |engine| View {
-            pending: engine.pending_in_local_queue(&namespace, &name),
-            usage: engine.local_queue_usage(&namespace, &name),
-            consumed: engine.ledger(&namespace, &name).map(|ledger| (ledger.consumed().clone(), ledger.updated())),
-        });
+        let view = self.engine.ask(move |engine| View::of(engine, &namespace, &name));
         let Some(view) = view.await else { return Ok(Next::Done) };
-        let shown = self.shown(&object, view);
+        let queue = self.cluster_queues.named(&object.spec.cluster_queue);
+        let shown = shown(&object, queue.as_deref(), view, self.clock.time());
         if let Some(patch) = Patch::between(&*object, &shown, FIELD_MANAGER_KUEUE) {
             self.client.patch::<LocalQueue>(key, &patch.of_status()).await?;
         }
@@ -58,50 +67,50 @@ impl Reconciler<Key> for LocalQueues {
     }
 }
 
-impl LocalQueues {
-    fn shown(&self, object: &LocalQueue, view: View) -> LocalQueue {
-        let formatter = Formatter::default();
-        let mut shown = object.clone();
-        let status = &mut shown.status;
-        let count = |count: usize| i32::try_from(count).unwrap_or(i32::MAX);
-        let (is_active, reason, message) = self.readiness(object);
-        let pending = view.pending.filter(|_| reason != reason::local_queue::STOPPED).unwrap_or_default();
-        status.pending_workloads = count(pending.active + pending.inadmissible);
-        let usage = view.usage.unwrap_or_default();
-        status.reserving_workloads = count(usage.reserving);
-        status.admitted_workloads = count(usage.admitted);
-        status.flavors_reservation = local_queue_usage(&usage, Holders::Reserving, &formatter);
-        status.flavors_usage = local_queue_usage(&usage, Holders::Admitted, &formatter);
-        if let Some((consumed, at)) = view.consumed {
-            consumed_from_engine(&consumed, at, status);
-        }
-        let active = Condition {
-            r#type: condition::ACTIVE.to_owned(),
-            status: status_of(is_active),
-            reason: reason.to_owned(),
-            message: message.to_owned(),
-            observed_generation: object.metadata.generation,
-            ..Condition::default()
-        };
-        set(&mut status.conditions, active, self.clock.time());
-        shown
+/// The object as it is to be shown, beside the ClusterQueue behind it.
+pub fn shown(object: &LocalQueue, queue: Option<&ClusterQueue>, view: View, now: Time) -> LocalQueue {
+    let formatter = Formatter::default();
+    let mut shown = object.clone();
+    let status = &mut shown.status;
+    let count = |count: usize| i32::try_from(count).unwrap_or(i32::MAX);
+    let (is_active, reason, message) = readiness(object, queue);
+    let pending = view.pending.filter(|_| reason != reason::local_queue::STOPPED).unwrap_or_default();
+    status.pending_workloads = count(pending.active + pending.inadmissible);
+    // The engine may hear later that the ClusterQueue is gone, and with it what was held there.
+    let usage = view.usage.filter(|_| queue.is_some()).unwrap_or_default();
+    status.reserving_workloads = count(usage.reserving);
+    status.admitted_workloads = count(usage.admitted);
+    status.flavors_reservation = local_queue_usage(&usage, Holders::Reserving, &formatter);
+    status.flavors_usage = local_queue_usage(&usage, Holders::Admitted, &formatter);
+    if let Some((consumed, at)) = view.consumed {
+        consumed_from_engine(&consumed, at, status);
     }
+    let active = Condition {
+        r#type: condition::ACTIVE.to_owned(),
+        status: status_of(is_active),
+        reason: reason.to_owned(),
+        message: message.to_owned(),
+        observed_generation: object.metadata.generation,
+        ..Condition::default()
+    };
+    set(&mut status.conditions, active, now);
+    shown
+}
 
-    /// Whether jobs can be submitted to it, and why.
-    fn readiness(&self, object: &LocalQueue) -> (bool, &'static str, &'static str) {
-        let no_queue = "Can't submit new workloads to clusterQueue";
-        if object.spec.stop_policy.as_ref().is_some_and(|policy| *policy != StopPolicy::None) {
-            return (false, reason::local_queue::STOPPED, "LocalQueue is stopped");
-        }
-        let Some(queue) = self.cluster_queues.named(&object.spec.cluster_queue) else {
-            return (false, reason::local_queue::CLUSTER_QUEUE_DOES_NOT_EXIST, no_queue);
-        };
-        let mut conditions = queue.status.conditions.iter();
-        let is_active =
-            conditions.any(|active| active.r#type == condition::ACTIVE && active.status == ConditionStatus::True);
-        match is_active {
-            true => (true, reason::local_queue::READY, "Can submit new workloads to localQueue"),
-            false => (false, reason::local_queue::CLUSTER_QUEUE_IS_INACTIVE, no_queue),
-        }
+/// Whether jobs can be submitted to it, and why.
+fn readiness(object: &LocalQueue, queue: Option<&ClusterQueue>) -> (bool, &'static str, &'static str) {
+    let no_queue = "Can't submit new workloads to clusterQueue";
+    if object.spec.stop_policy.as_ref().is_some_and(|policy| *policy != StopPolicy::None) {
+        return (false, reason::local_queue::STOPPED, "LocalQueue is stopped");
+    }
+    let Some(queue) = queue else {
+        return (false, reason::local_queue::CLUSTER_QUEUE_DOES_NOT_EXIST, no_queue);
+    };
+    let mut conditions = queue.status.conditions.iter();
+    let is_active =
+        conditions.any(|active| active.r#type == condition::ACTIVE && active.status == ConditionStatus::True);
+    match is_active {
+        true => (true, reason::local_queue::READY, "Can submit new workloads to localQueue"),
+        false => (false, reason::local_queue::CLUSTER_QUEUE_IS_INACTIVE, no_queue),
     }
 }

@@ -26,6 +26,18 @@ pub fn class_values(workload: &Workload) -> Vec<String> {
     class.map(|class| class.name.clone()).collect()
 }
 
+/// Whether a change of a class concerns anybody: its value is new.
+pub fn has_new_value(old: Option<&WorkloadPriorityClass>, new: Option<&WorkloadPriorityClass>) -> bool {
+    new.is_some_and(|new| old.is_none_or(|old| old.value != new.value))
+}
+
+/// The Workload as it follows the class.
+pub fn ranked(workload: &Workload, class: &WorkloadPriorityClass) -> Workload {
+    let mut ranked = workload.clone();
+    ranked.spec.priority = Some(class.value);
+    ranked
+}
+
 impl Reconciler<Key> for PriorityClasses {
     fn name(&self) -> &'static str {
         "workloadpriorityclass_controller"
@@ -34,8 +46,7 @@ impl Reconciler<Key> for PriorityClasses {
     async fn reconcile(&self, key: &Key) -> Result<Next, Failure> {
         let Some(class) = self.classes.get(key).map(|stored| stored.object) else { return Ok(Next::Done) };
         for (workload_key, stored) in self.workloads.find(self.by_class, &key.name) {
-            let mut ranked = (*stored.object).clone();
-            ranked.spec.priority = Some(class.value);
+            let ranked = ranked(&stored.object, &class);
             if let Some(patch) = Patch::between(&*stored.object, &ranked, FIELD_MANAGER_KUEUE) {
                 let written = self.client.patch::<Workload>(&workload_key, &patch).await;
                 written.map(drop).or_else(|failure| if failure.is_not_found() { Ok(()) } else { Err(failure) })?;

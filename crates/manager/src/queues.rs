@@ -5,11 +5,11 @@ use std::time::Duration;
 
 use kueue_api::kueue::v1beta2::{AdmissionCheck, ClusterQueue, Cohort, ResourceFlavor, Topology};
 use kueue_controllers::cluster_queue::ClusterQueues;
-use kueue_controllers::cohort::Cohorts;
-use kueue_controllers::guard::{Guarded, Guards};
+use kueue_controllers::cohort::{Cohorts, has_new_spec};
+use kueue_controllers::guard::{Guarded, Guards, has_other_references, references};
 use kueue_controllers::local_queue::LocalQueues;
 use kueue_controllers::owner::Touched;
-use kueue_controllers::priority_class::PriorityClasses;
+use kueue_controllers::priority_class::{PriorityClasses, has_new_value};
 use kueue_runtime::informer::{Delta, Informer, Store};
 use kueue_runtime::key::Key;
 use kueue_runtime::queue::WorkQueue;
@@ -119,7 +119,12 @@ fn listen(informers: &mut Informers, lines: &Lines) {
     let line = Arc::clone(&lines.local_queues);
     informers.local_queues.listen(move |delta| line.add(delta.key.clone()));
     let line = Arc::clone(&lines.cohorts);
-    informers.cohorts.listen(move |delta| line.add(delta.key.clone()));
+    informers.cohorts.listen(move |delta| {
+        let (old, new) = delta.sides();
+        if has_new_spec(old, new) {
+            line.add(delta.key.clone());
+        }
+    });
     let line = Arc::clone(&lines.flavors);
     informers.flavors.listen(move |delta: &Delta<ResourceFlavor>| line.add(delta.key.clone()));
     let line = Arc::clone(&lines.topologies);
@@ -136,10 +141,8 @@ fn listen(informers: &mut Informers, lines: &Lines) {
     informers.topologies.listen(move |delta: &Delta<Topology>| line.add(delta.key.clone()));
     let line = Arc::clone(&lines.priority_classes);
     informers.workload_priority_classes.listen(move |delta| {
-        let value = |side: &Option<
-            kueue_runtime::informer::Stored<kueue_api::kueue::v1beta2::WorkloadPriorityClass>,
-        >| { side.as_ref().map(|class| class.object.value) };
-        if value(&delta.old) != value(&delta.new) {
+        let (old, new) = delta.sides();
+        if has_new_value(old, new) {
             line.add(delta.key.clone());
         }
     });
@@ -147,14 +150,14 @@ fn listen(informers: &mut Informers, lines: &Lines) {
 
 /// What a ClusterQueue refers to, or did, may be free to go.
 fn queue_references(delta: &Delta<ClusterQueue>, flavors: &Line, checks: &Line) {
-    for queue in delta.old.iter().chain(&delta.new) {
-        let spec = &queue.object.spec;
-        for flavor in spec.resource_groups.iter().flat_map(|group| &group.flavors) {
-            flavors.add_after(Key::cluster(flavor.name.as_str()), BATCH);
-        }
-        for rule in spec.admission_checks_strategy.iter().flat_map(|strategy| &strategy.admission_checks) {
-            checks.add_after(Key::cluster(rule.name.as_str()), BATCH);
-        }
+    let (old, new) = delta.sides();
+    if !has_other_references(old, new) {
+        return;
+    }
+    for queue in old.into_iter().chain(new) {
+        let (of_flavors, of_checks) = references(queue);
+        of_flavors.into_iter().for_each(|flavor| flavors.add_after(Key::cluster(flavor), BATCH));
+        of_checks.into_iter().for_each(|check| checks.add_after(Key::cluster(check), BATCH));
     }
 }
 

@@ -36,6 +36,13 @@ pub struct Delta<P> {
     pub new: Option<Stored<P>>,
 }
 
+impl<P> Delta<P> {
+    /// What was there before and what is there now.
+    pub fn sides(&self) -> (Option<&P>, Option<&P>) {
+        (self.old.as_ref().map(|old| &*old.object), self.new.as_ref().map(|new| &*new.object))
+    }
+}
+
 /// An object without the record of who owns which of its fields: as long as the rest, and nobody here reads it.
 pub fn without_managed_fields<T: Object>(mut object: T) -> T {
     object.metadata_mut().rest.remove("managedFields");
