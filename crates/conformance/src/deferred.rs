@@ -21,11 +21,12 @@ struct Rule {
 
 const RULES: [Rule; 3] = [
     Rule { needs: TOPOLOGIES, applies: needs_topology },
-    Rule { needs: "dynamic resource allocation", applies: needs_devices },
+    Rule { needs: DEVICES, applies: needs_devices },
     Rule { needs: "a client of the API server", applies: needs_client },
 ];
 
 const TOPOLOGIES: &str = "topology-aware scheduling";
+const DEVICES: &str = "dynamic resource allocation";
 
 /// Fields that only mean something where pods are placed in a topology.
 const TOPOLOGY_FIELDS: [&str; 12] = [
@@ -59,6 +60,10 @@ pub fn reason(package: &str, case: &Case) -> Option<&'static str> {
         return None;
     }
     let parts = case.parts();
+    // Steps of workloads know places, and the runner can refuse a write.
+    if package.starts_with("pkg-controller-core") {
+        return needs_devices(&parts).then_some(DEVICES);
+    }
     let needs = |rule: &&Rule| (rule.applies)(&parts);
     if case.has("nodes") && (case.has("podSets") || case.has("workloads")) {
         return RULES.iter().filter(|rule| rule.needs != TOPOLOGIES).find(needs).map(|rule| rule.needs);

@@ -34,6 +34,10 @@ pub const NOT_APPLICABLE: &[(&str, &str)] = &[
         "pkg-config/TestDefaultTransformStripsManagedFields",
         "what an informer's cache drops; the recorded objects have no managed fields, so input and output are the same",
     ),
+    (
+        "pkg-controller-core/TestResourceFlavorPredicates",
+        "which of three channels inside Kueue hear of a flavor; here everybody listens to one informer",
+    ),
     ("pkg-podset/TestAddOrUpdateLabel", "adds an entry to a map, with Go's nil maps in mind"),
     ("pkg-resources/TestLazyRequests", "when Go copies a map before writing to it; the operations are code, not data"),
     ("pkg-resources/TestSliceRequests_Clone", "copying a value, which the language does for us"),

@@ -13,6 +13,7 @@ mod pkg_cache_queue_afs;
 mod pkg_cache_queue_usage;
 mod pkg_cache_scheduler;
 mod pkg_config;
+mod pkg_controller_core;
 mod pkg_controller_jobs_job;
 mod pkg_features;
 mod pkg_podset;
@@ -64,6 +65,7 @@ pub const PACKAGES: &[(&str, Runners)] = &[
     ("pkg-cache-queue-afs", pkg_cache_queue_afs::RUNNERS),
     ("pkg-cache-scheduler", pkg_cache_scheduler::RUNNERS),
     ("pkg-config", pkg_config::RUNNERS),
+    ("pkg-controller-core", pkg_controller_core::RUNNERS),
     ("pkg-controller-jobs-job", pkg_controller_jobs_job::RUNNERS),
     ("pkg-features", pkg_features::RUNNERS),
     ("pkg-podset", pkg_podset::RUNNERS),

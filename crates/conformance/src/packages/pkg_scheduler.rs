@@ -3,7 +3,7 @@
 pub(super) mod afs;
 mod by_hand;
 mod context;
-mod cycles;
+pub(super) mod cycles;
 mod places;
 
 use super::Runners;

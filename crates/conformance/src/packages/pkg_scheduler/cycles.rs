@@ -43,7 +43,7 @@ pub(super) fn cycle(case: &Case) -> Result<(), Failure> {
 }
 
 /// Recordings come in two variants of how a status was written; the one that can remove a field tells the truth.
-pub(super) fn writes_as_we_do(case: &Case) -> Result<bool, Failure> {
+pub(in crate::packages) fn writes_as_we_do(case: &Case) -> Result<bool, Failure> {
     Ok(case.gates()?.enabled(Gate::WorkloadRequestUseMergePatch))
 }
 
@@ -80,7 +80,7 @@ fn shown(workload: &Workload) -> Value {
     json!(workload)
 }
 
-pub(super) fn same(expected: &Value, actual: &Value, what: &str) -> Result<(), Failure> {
+pub(in crate::packages) fn same(expected: &Value, actual: &Value, what: &str) -> Result<(), Failure> {
     Rules::equate_empty().same(&json!({what: expected}), &json!({what: actual}))
 }
 
@@ -121,7 +121,7 @@ fn sorted(lists: &Value) -> Value {
     lists
 }
 
-pub(super) fn same_events(case: &Case, effects: &[Effect], with_messages: bool) -> Result<(), Failure> {
+pub(in crate::packages) fn same_events(case: &Case, effects: &[Effect], with_messages: bool) -> Result<(), Failure> {
     let wanted = case.expected("wantEvents").unwrap_or_else(|| case.raw("wantEvents"));
     if wanted.as_array().is_none_or(Vec::is_empty) {
         return Ok(());
