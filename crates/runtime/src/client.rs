@@ -145,8 +145,26 @@ impl Client {
         if !uid.is_empty() {
             options["preconditions"] = json!({"uid": uid});
         }
-        let body = encode(&options)?;
+        self.send_delete::<T>(key, &options).await
+    }
+
+    /// Deletes the object with that identity without waiting for it to end, as a kubelet does with pods that ended.
+    pub async fn delete_now<T: Object>(&self, key: &Key, uid: &str) -> Result<(), Failure> {
+        let options = json!({"apiVersion": "v1", "kind": "DeleteOptions", "gracePeriodSeconds": 0,
+            "preconditions": {"uid": uid}});
+        self.send_delete::<T>(key, &options).await
+    }
+
+    async fn send_delete<T: Object>(&self, key: &Key, options: &Value) -> Result<(), Failure> {
+        let body = encode(options)?;
         let _: Box<RawValue> = self.read(Method::DELETE, object::<T>(key, ""), Some("application/json"), body).await?;
+        Ok(())
+    }
+
+    /// Posts to a part of an object, as one binds a pod to a node.
+    pub async fn post_part<T: Object>(&self, key: &Key, subresource: &str, body: &Value) -> Result<(), Failure> {
+        let (target, body) = (object::<T>(key, subresource), encode(body)?);
+        let _: Box<RawValue> = self.read(Method::POST, target, Some("application/json"), body).await?;
         Ok(())
     }
 
