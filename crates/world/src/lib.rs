@@ -1,0 +1,109 @@
+//! A pretend world: nodes with kubelets, a scheduler and the controllers of workloads, as ordinary API clients.
+//!
+//! They cannot be told from real ones by what they write, run against any API server, and live by the runtime's clock:
+//! under tokio's paused clock the same seed gives the same history. Each controller is one file that begins with the
+//! table of what it does.
+
+mod feeds;
+pub mod kinds;
+
+pub mod behaviour;
+mod kubelet;
+mod node;
+
+mod scheduler;
+
+mod job;
+
+use std::sync::Arc;
+
+use kueue_runtime::client::{Client, Failure, Limits};
+use kueue_runtime::clock::Clock;
+use kueue_runtime::events::Recorder;
+use serde_json::Value;
+use tokio::task::JoinSet;
+use tracing::warn;
+
+use behaviour::Defaults;
+use feeds::Feeds;
+
+/// How many requests may be under way at once.
+const REQUESTS_AT_ONCE: usize = 64;
+/// How many objects of one kind are looked at at once.
+const AT_ONCE: usize = 32;
+
+/// What begins to run when everything is listed.
+type Start = Box<dyn FnOnce(&mut JoinSet<()>) + Send>;
+
+/// A world that does not turn yet.
+#[derive(Debug)]
+pub struct World {
+    client: Client,
+    clock: Clock,
+    defaults: Defaults,
+    nodes: Vec<Value>,
+}
+
+/// What all controllers share.
+struct Parts {
+    client: Client,
+    clock: Clock,
+    recorder: Recorder,
+    defaults: Arc<Defaults>,
+}
+
+impl World {
+    /// A world without nodes.
+    pub fn new(client: kube::Client, clock: Clock, defaults: Defaults) -> Self {
+        let client = Client::new(client, Limits::new(REQUESTS_AT_ONCE, None));
+        Self { client, clock, defaults, nodes: Vec::new() }
+    }
+
+    /// The same with these nodes, given as manifests.
+    pub fn with_nodes(self, nodes: Vec<Value>) -> Self {
+        Self { nodes, ..self }
+    }
+
+    /// Runs until it is dropped.
+    pub async fn run(self) {
+        let Self { client, clock, defaults, nodes } = self;
+        let mut tasks = JoinSet::new();
+        let (recorder, writing_events) = Recorder::new(client.clone(), clock, "world".to_owned());
+        tasks.spawn(writing_events);
+        let parts = Parts { client, clock, recorder, defaults: Arc::new(defaults) };
+        let mut feeds = Feeds::new();
+        let controllers = [
+            node::connect(&parts, &mut feeds),
+            kubelet::connect(&parts, &mut feeds),
+            scheduler::connect(&parts, &mut feeds),
+            job::connect(&parts, &mut feeds),
+        ];
+        feeds.run(&parts.client, &mut tasks).await;
+        for start in controllers {
+            start(&mut tasks);
+        }
+        for node in nodes {
+            create_node(&parts, node).await;
+        }
+        while tasks.join_next().await.is_some() {}
+    }
+}
+
+/// Makes a node, unless there is one of that name.
+async fn create_node(parts: &Parts, manifest: Value) {
+    let node = node::pretended(manifest, &parts.defaults);
+    match parts.client.create(&node).await {
+        Err(failure) if !failure.is_conflict() => {
+            warn!(node = node.metadata.name, error = %failure, "cannot make a node");
+        }
+        _ => {}
+    }
+}
+
+/// What is gone already need not be deleted.
+fn gone_is_fine(outcome: Result<(), Failure>) -> Result<(), Failure> {
+    match outcome {
+        Err(failure) if failure.is_not_found() => Ok(()),
+        outcome => outcome,
+    }
+}
