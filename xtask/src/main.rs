@@ -15,6 +15,7 @@ mod test;
 mod testbed;
 #[cfg(test)]
 mod tidy;
+mod up;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -24,7 +25,7 @@ use clap::{Args, Parser, Subcommand};
 
 /// Everything a person or a check does with this repository.
 #[derive(Parser)]
-#[command(bin_name = "cargo xtask", after_help = "Start with `cargo xtask test`.")]
+#[command(bin_name = "cargo xtask", after_help = "Start with `cargo xtask up` and `cargo xtask test`.")]
 struct Cli {
     #[command(subcommand)]
     command: Command,
@@ -32,6 +33,11 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Command {
+    /// The sandbox: the whole system in one process, ready to use with kubectl; nothing else is needed.
+    Up {
+        #[command(flatten)]
+        wanted: up::Wanted,
+    },
     /// Everything that must hold, in one go: what CI runs.
     Test {
         /// Only what an edit is likely to break: no fuzzing, no real cluster.
@@ -121,6 +127,7 @@ struct Report {
 
 fn main() -> ExitCode {
     let result = match Cli::parse().command {
+        Command::Up { wanted } => up::run(&wanted),
         Command::Test { quick, report } => test::run(quick, report.file.as_deref()),
         Command::Conformance { corpus, wanted, report } => {
             conformance::run(conformance::CASES, corpus, &wanted, report.file.as_deref())

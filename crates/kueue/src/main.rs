@@ -1,6 +1,7 @@
 //! `kueue`: the one binary. It reads flags, calls the crate that does the work and prints.
 
 mod manager;
+mod sandbox;
 
 use std::cell::Cell;
 use std::io::{self, Write};
@@ -29,6 +30,7 @@ enum Command {
     #[command(subcommand)]
     Config(ConfigCommand),
     Manager(manager::Arguments),
+    Sandbox(sandbox::Arguments),
 }
 
 #[derive(Subcommand)]
@@ -69,6 +71,7 @@ fn main() -> ExitCode {
     let check = match Arguments::parse().command {
         Command::Config(ConfigCommand::Check(check)) => check,
         Command::Manager(arguments) => return manager::run(&arguments),
+        Command::Sandbox(arguments) => return sandbox::run(&arguments),
     };
     let (out, errors, code) = match check_config(&check) {
         Ok((configuration, notes)) => (configuration, notes, ExitCode::SUCCESS),

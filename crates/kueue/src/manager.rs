@@ -73,7 +73,7 @@ fn instance(clock: Clock) -> String {
 }
 
 /// Waits for SIGINT or SIGTERM.
-async fn told_to_end() {
+pub(crate) async fn told_to_end() {
     use tokio::signal::unix::{SignalKind, signal};
     let Ok(mut terminate) = signal(SignalKind::terminate()) else { return std::future::pending().await };
     tokio::select! {

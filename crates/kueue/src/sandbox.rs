@@ -1,0 +1,101 @@
+//! `kueue sandbox`: the whole system in one process, in the foreground.
+
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use kueue_runtime::clock::Clock;
+use kueue_sandbox::{Options, Sandbox, default_nodes};
+
+/// Runs a cluster that exists only here: API server, pretend nodes and the manager, ready for kubectl.
+///
+/// Nothing is installed and nothing leaves this machine. Pods do not run anything: they pass the time that their manifest
+/// says (`sleep 30`), or some seconds, and end. Ctrl-C ends everything.
+#[derive(clap::Args)]
+pub(crate) struct Arguments {
+    /// The port on loopback; any free one when it is not given.
+    #[arg(long, default_value_t = 0, hide_default_value = true)]
+    port: u16,
+    /// Where to write the kubeconfig, readable for you alone.
+    #[arg(long, value_name = "FILE", default_value = "kueue-sandbox.kubeconfig")]
+    kubeconfig: PathBuf,
+    /// How many times as fast as usual time passes.
+    #[arg(long, default_value_t = 1.0, value_name = "FACTOR", value_parser = positive)]
+    speed: f64,
+}
+
+fn positive(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(speed) if speed.is_finite() && speed > 0.0 => Ok(speed),
+        _ => Err("must be a number above 0".to_owned()),
+    }
+}
+
+pub(crate) fn run(arguments: &Arguments) -> ExitCode {
+    let level = tracing_subscriber::filter::LevelFilter::WARN;
+    tracing_subscriber::fmt().with_writer(io::stderr).with_ansi(false).with_max_level(level).init();
+    let served = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| format!("cannot start: {error}"))
+        .and_then(|runtime| runtime.block_on(serve(arguments)));
+    match served {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(problem) => {
+            eprintln!("kueue sandbox: {problem}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+async fn serve(arguments: &Arguments) -> Result<(), String> {
+    let told = |error: anyhow::Error| format!("{error:#}");
+    let options = Options {
+        start: Clock::of_the_machine().now(),
+        speed: arguments.speed,
+        seed: randomness().map_err(|error| format!("cannot read the machine's randomness: {error}"))?,
+        pods: kueue_sandbox::Defaults::default(),
+        nodes: default_nodes(),
+    };
+    let sandbox = Sandbox::start(options).await.map_err(told)?;
+    let (door, kubeconfig) = sandbox.open(arguments.port).await.map_err(told)?;
+    write_private(&arguments.kubeconfig, &kubeconfig)
+        .map_err(|error| format!("cannot write {}: {error}", arguments.kubeconfig.display()))?;
+    greet(&arguments.kubeconfig, &door.address.to_string(), arguments.speed);
+    tokio::select! {
+        served = door.serve() => served.map_err(told),
+        () = sandbox.run() => Ok(()),
+        () = crate::manager::told_to_end() => {
+            println!("The sandbox is gone.");
+            Ok(())
+        }
+    }
+}
+
+fn greet(kubeconfig: &Path, address: &str, speed: f64) {
+    let file = std::path::absolute(kubeconfig).unwrap_or_else(|_| kubeconfig.to_owned());
+    let hurry = if speed == 1.0 { String::new() } else { format!(", time passes {speed} times as fast") };
+    println!("A cluster is ready at https://{address}{hurry}. Try, in another terminal:\n");
+    println!("  export KUBECONFIG={}", file.display());
+    println!("  kubectl get nodes");
+    println!("  kubectl apply -f examples/first-job.yaml");
+    println!("  kubectl get workloads,jobs,pods\n");
+    println!("Ctrl-C ends it; nothing is kept.");
+    // Whoever reads this through a pipe waits for it.
+    drop(io::stdout().flush());
+}
+
+/// Tokens must not be guessed.
+fn randomness() -> io::Result<[u8; 32]> {
+    use std::io::Read as _;
+    let mut seed = [0; 32];
+    std::fs::File::open("/dev/urandom")?.read_exact(&mut seed)?;
+    Ok(seed)
+}
+
+/// A file that holds a token is its owner's alone.
+fn write_private(file: &Path, text: &str) -> io::Result<()> {
+    use std::os::unix::fs::OpenOptionsExt as _;
+    let mut options = std::fs::OpenOptions::new();
+    options.write(true).create(true).truncate(true).mode(0o600).open(file)?.write_all(text.as_bytes())
+}

@@ -1,0 +1,40 @@
+//! `cargo xtask up`: the sandbox. All the work is done by `kueue sandbox`.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use anyhow::Result;
+use clap::Args;
+
+use crate::program;
+
+#[derive(Args, Debug)]
+pub struct Wanted {
+    /// The port on loopback; any free one when it is not given.
+    #[arg(long)]
+    port: Option<u16>,
+    /// Where to write the kubeconfig.
+    #[arg(long, value_name = "FILE", default_value = "kueue-sandbox.kubeconfig")]
+    kubeconfig: PathBuf,
+    /// How many times as fast as usual time passes.
+    #[arg(long, value_name = "FACTOR")]
+    speed: Option<f64>,
+    /// What else `kueue sandbox` understands, see `cargo xtask up -- --help`.
+    #[arg(last = true)]
+    more: Vec<OsString>,
+}
+
+/// Runs until it is interrupted.
+pub fn run(wanted: &Wanted) -> Result<()> {
+    let mut command = program::cargo(["run", "--quiet", "--package", "kueue", "--", "sandbox"]);
+    command.arg("--kubeconfig").arg(std::path::absolute(&wanted.kubeconfig)?);
+    if let Some(port) = wanted.port {
+        command.arg("--port").arg(port.to_string());
+    }
+    if let Some(speed) = wanted.speed {
+        command.arg("--speed").arg(speed.to_string());
+    }
+    command.args(&wanted.more);
+    eprintln!("building; the first time takes some minutes");
+    program::run(command)
+}
