@@ -3,7 +3,7 @@
 //! It carries the sandbox, hermetic tests and simulations, and knows nothing of Kueue. How it is built is told in
 //! `docs/adr/0008-an-embedded-api-server.md`; what a client sees in `docs/apiserver.md`.
 
-pub mod base64;
+pub use kueue_core::base64;
 pub mod clock;
 pub mod random;
 pub mod status;

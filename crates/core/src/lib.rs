@@ -1,5 +1,5 @@
 //! The vocabulary every other crate shares: field paths and errors in the API server's words, quantities, quota amounts,
-//! resource requests, times and durations, names, labels and selectors, feature gates.
+//! resource requests, times and durations, names, labels and selectors, bytes as text, feature gates.
 //!
 //! Nothing here does I/O, reads a clock or knows a Kubernetes object.
 
@@ -16,6 +16,7 @@ pub mod duration;
 mod quote;
 pub mod time;
 
+pub mod base64;
 pub mod csv;
 pub mod label;
 pub mod name;
