@@ -56,6 +56,9 @@ const DEVICE_KINDS: [&str; 4] = ["DeviceClass", "ResourceClaim", "ResourceClaimT
 
 /// What the case needs that is not there yet.
 pub fn reason(package: &str, case: &Case) -> Option<&'static str> {
+    if package.starts_with("pkg-controller-job") {
+        return of_jobs(case);
+    }
     if !DRIVES_THE_ENGINE.iter().any(|start| package.starts_with(start)) {
         return None;
     }
@@ -75,6 +78,17 @@ pub fn reason(package: &str, case: &Case) -> Option<&'static str> {
         return None;
     }
     RULES.iter().find(needs).map(|rule| rule.needs)
+}
+
+/// What a case of a job kind needs. Kueue keeps the tests of how jobs are sent to other clusters in files of their own.
+fn of_jobs(case: &Case) -> Option<&'static str> {
+    let file = case.source.rsplit('/').next().unwrap_or_default();
+    if file.contains("multikueue") {
+        return Some("MultiKueue");
+    }
+    // An API server that refuses what is asked of it, in code.
+    let is_refused = case.raw("wantError.status.code") == 500 || !case.raw("interceptors.$skipped").is_null();
+    is_refused.then_some("a client of the API server")
 }
 
 /// Kueue keeps the tests of how pods are placed in files of their own.

@@ -38,6 +38,24 @@ pub const NOT_APPLICABLE: &[(&str, &str)] = &[
         "pkg-controller-core/TestResourceFlavorPredicates",
         "which of three channels inside Kueue hear of a flavor; here everybody listens to one informer",
     ),
+    (
+        "pkg-controller-jobframework/TestEnabledIntegrationsDependencies",
+        "a deprecated list of frameworks that others need; no framework has one, and the names of the test are made up",
+    ),
+    ("pkg-controller-jobframework/TestForEach", "calls a function for every entry of a list"),
+    ("pkg-controller-jobframework/TestProcessOptions", "copies Go's functional options into a structure"),
+    (
+        "pkg-controller-jobframework/TestRecordWorkloadCreationLatency",
+        "subtracts two times and hands the result to a histogram",
+    ),
+    (
+        "pkg-controller-jobframework/TestSetupControllers",
+        "registers callbacks with Go's controller library; which kinds are managed is compared in other tests",
+    ),
+    (
+        "pkg-controller-jobframework/TestSetupIndexes",
+        "indexes of Go's client by field path; ours finds the Workloads of any owner",
+    ),
     ("pkg-podset/TestAddOrUpdateLabel", "adds an entry to a map, with Go's nil maps in mind"),
     ("pkg-resources/TestLazyRequests", "when Go copies a map before writing to it; the operations are code, not data"),
     ("pkg-resources/TestSliceRequests_Clone", "copying a value, which the language does for us"),

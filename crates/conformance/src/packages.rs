@@ -7,6 +7,7 @@ mod apis_visibility_v1beta2;
 mod cmd_importer_mapping;
 mod field_errors;
 mod job_reconciler;
+mod job_webhook;
 mod pkg_cache_hierarchy;
 mod pkg_cache_queue;
 mod pkg_cache_queue_afs;
@@ -14,6 +15,7 @@ mod pkg_cache_queue_usage;
 mod pkg_cache_scheduler;
 mod pkg_config;
 mod pkg_controller_core;
+mod pkg_controller_jobframework;
 mod pkg_controller_jobs_job;
 mod pkg_features;
 mod pkg_podset;
@@ -66,6 +68,7 @@ pub const PACKAGES: &[(&str, Runners)] = &[
     ("pkg-cache-scheduler", pkg_cache_scheduler::RUNNERS),
     ("pkg-config", pkg_config::RUNNERS),
     ("pkg-controller-core", pkg_controller_core::RUNNERS),
+    ("pkg-controller-jobframework", pkg_controller_jobframework::RUNNERS),
     ("pkg-controller-jobs-job", pkg_controller_jobs_job::RUNNERS),
     ("pkg-features", pkg_features::RUNNERS),
     ("pkg-podset", pkg_podset::RUNNERS),

@@ -22,10 +22,25 @@ pub struct Owner<'a> {
 /// The name of the owner's Workload: kind and name, and a hash that tells owners of the same name apart. `extra` tells
 /// the Workloads of one owner apart and is empty where there is only one.
 pub fn workload_name(owner: Owner<'_>, extra: &str, gates: Gates) -> String {
+    with_hash(format!("{}-{}", owner.kind.to_lowercase(), owner.name), owner, extra, gates)
+}
+
+/// The name of the variant of a Workload that may use only one flavor. `parent` is the owner of the Workload, but by the
+/// name of the Workload.
+pub fn variant_name(parent: Owner<'_>, flavor: &str, gates: Gates) -> String {
+    let (base, _) = parent.name.rsplit_once('-').unwrap_or((parent.name, ""));
+    with_hash(format!("{base}-variant-{flavor}"), parent, flavor, gates)
+}
+
+fn with_hash(prefix: String, owner: Owner<'_>, extra: &str, gates: Gates) -> String {
+    format!("{}-{}", cut(prefix, gates), hash(owner, extra))
+}
+
+/// As much of a name as leaves room for the hash.
+fn cut(mut prefix: String, gates: Gates) -> String {
     let longest = if gates.enabled(Gate::ShortWorkloadNames) { LONGEST_SHORT } else { LONGEST };
-    let mut prefix = format!("{}-{}", owner.kind.to_lowercase(), owner.name);
     prefix.truncate(prefix.floor_char_boundary(longest - 1 - HASH_DIGITS));
-    format!("{prefix}-{}", hash(owner, extra))
+    prefix
 }
 
 fn hash(owner: Owner<'_>, extra: &str) -> String {
@@ -52,6 +67,12 @@ mod tests {
         assert_eq!(workload_name(owner("name", "uid"), "", gates), "job-name-ef3a1");
         assert_ne!(workload_name(owner("name", "uid"), "", gates), workload_name(owner("name", "uid2"), "", gates));
         assert_ne!(workload_name(owner("name", "uid"), "2", gates), workload_name(owner("name", "uid"), "", gates));
+    }
+
+    #[test]
+    fn a_variant_is_named_after_its_parent_and_flavor() {
+        let name = variant_name(owner("job-my-job-12345", "uid-123"), "spot", Gates::default());
+        assert_eq!(name, "job-my-job-variant-spot-6320b");
     }
 
     #[test]

@@ -5,6 +5,7 @@
 //! as Deployments, call the parts that they need.
 
 pub mod defaulting;
+pub mod dispatch;
 pub mod topology;
 pub mod validation;
 

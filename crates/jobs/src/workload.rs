@@ -75,16 +75,23 @@ pub fn controller_reference<J: Job>(job: &J) -> OwnerReference {
 /// What a job needs, each variable of its containers once.
 pub fn pod_sets<J: Job>(job: &J, gates: Gates) -> Result<Vec<PodSet>, BadTopologyRequest> {
     let mut pod_sets = job.pod_sets(gates)?;
-    for pod_set in &mut pod_sets {
-        if !gates.enabled(Gate::PartialAdmission) {
+    if !gates.enabled(Gate::PartialAdmission) {
+        for pod_set in &mut pod_sets {
             pod_set.min_count = None;
         }
+    }
+    sanitize(&mut pod_sets);
+    Ok(pod_sets)
+}
+
+/// Leaves each variable of each container once.
+pub fn sanitize(pod_sets: &mut [PodSet]) {
+    for pod_set in pod_sets {
         let spec = &mut pod_set.template.spec;
         for container in spec.containers.iter_mut().chain(&mut spec.init_containers) {
             keep_last_of_each_variable(container);
         }
     }
-    Ok(pod_sets)
 }
 
 /// The last value of a variable counts, at the place of the first: the API server refuses doubles in a Workload.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use kueue_api::core_v1::{Namespace, PriorityClass};
 use kueue_api::kueue::v1beta2::{ResourceFlavor, Workload, WorkloadPriorityClass};
 use kueue_api::meta::OwnerReference;
-use kueue_core::selector::LabelSelector;
+use kueue_core::selector::{LabelSelector, Operator, Requirement};
 use kueue_engine::Retention;
 use kueue_jobs::ancestor::Search;
 use kueue_jobs::integrations::Integrations;
@@ -28,7 +28,7 @@ pub(super) fn options(case: &Case, field: &str) -> Value {
     all
 }
 
-fn settings(case: &Case, framework: &str) -> Result<Settings, Failure> {
+pub(super) fn settings(case: &Case, framework: &str) -> Result<Settings, Failure> {
     let set = options(case, "reconcilerOptions");
     let namespaces = set["ManagedJobsNamespaceSelector"].as_str().map(selector);
     Ok(Settings {
@@ -44,15 +44,20 @@ fn settings(case: &Case, framework: &str) -> Result<Settings, Failure> {
     })
 }
 
-fn engine_settings(case: &Case) -> Result<kueue_engine::Settings, Failure> {
+pub(super) fn engine_settings(case: &Case) -> Result<kueue_engine::Settings, Failure> {
     let set = options(case, "reconcilerOptions");
     let deactivated = decode("AfterDeactivatedByKueue", &set["WorkloadRetentionPolicy"]["AfterDeactivatedByKueue"])?;
     let retention = Retention { deactivated, ..Retention::default() };
     Ok(kueue_engine::Settings { gates: case.gates()?, retention, ..kueue_engine::Settings::default() })
 }
 
-/// A selector as Go prints it; only equalities occur.
+/// A selector as Go prints it: `key=value` or `key notin (value,…)`.
 pub(super) fn selector(text: &str) -> LabelSelector {
+    if let Some((key, values)) = text.split_once(" notin ") {
+        let values = values.trim_matches(['(', ')']).split(',').map(str::to_owned).collect();
+        let requirement = Requirement { key: key.to_owned(), operator: Operator::NotIn, values };
+        return LabelSelector { match_expressions: vec![requirement], ..LabelSelector::default() };
+    }
     let pairs = text.split(',').filter_map(|term| term.split_once('='));
     let match_labels = pairs.map(|(key, value)| (key.to_owned(), value.to_owned())).collect();
     LabelSelector { match_labels, ..LabelSelector::default() }

@@ -28,9 +28,17 @@ struct GoInfo {
 }
 
 fn info(case: &Case, field: &str) -> Result<PodSetInfo, Failure> {
-    let GoInfo { name, count, annotations, labels, node_selector, affinity, tolerations, scheduling_gates } =
-        case.arg(field)?;
-    Ok(PodSetInfo { name, count, annotations, labels, node_selector, affinity, tolerations, scheduling_gates })
+    case.arg(field).map(from_go)
+}
+
+/// What pod sets are given, in order.
+pub(super) fn infos(case: &Case, field: &str) -> Result<Vec<PodSetInfo>, Failure> {
+    Ok(case.arg::<Vec<GoInfo>>(field)?.into_iter().map(from_go).collect())
+}
+
+fn from_go(info: GoInfo) -> PodSetInfo {
+    let GoInfo { name, count, annotations, labels, node_selector, affinity, tolerations, scheduling_gates } = info;
+    PodSetInfo { name, count, annotations, labels, node_selector, affinity, tolerations, scheduling_gates }
 }
 
 fn from_assignment(case: &Case) -> Result<(), Failure> {

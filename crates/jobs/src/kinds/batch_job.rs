@@ -109,7 +109,7 @@ impl Job {
             return self.status.succeeded;
         }
         let failed = self.status.failed_indexes.as_deref().unwrap_or_default();
-        union_size(&[&self.status.completed_indexes, failed], completions)
+        settled_indexes(&[&self.status.completed_indexes, failed], completions)
     }
 }
 
@@ -237,7 +237,7 @@ impl job::Job for Job {
 }
 
 /// How many indexes below the limit are in any of the lists, each like `1,3-5`. What is no index says nothing.
-fn union_size(lists: &[&str], limit: i32) -> i32 {
+pub fn settled_indexes(lists: &[&str], limit: i32) -> i32 {
     let range = |text: &str| -> Option<(i32, i32)> {
         let (first, last) = text.split_once('-').unwrap_or((text, text));
         let (first, last): (i32, i32) = (first.parse().ok()?, last.parse().ok()?);
