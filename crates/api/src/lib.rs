@@ -10,6 +10,7 @@ pub mod meta;
 pub mod core_v1;
 pub mod kueue;
 pub mod visibility;
+pub mod webhook_filter;
 
 pub mod lookup;
 

@@ -1,5 +1,6 @@
 //! The admission webhooks, as the API server is told about them.
 
+use kueue_api::webhook_filter;
 use serde_json::{Value, json};
 
 use crate::crd::GROUP;
@@ -112,6 +113,9 @@ impl Hook {
                 "operator": "NotIn",
                 "values": ["kube-system", NAMESPACE],
             }]});
+            // The manager adds namespaces with a queue for everybody, or takes it away when all jobs wait.
+            entry["matchConditions"] =
+                json!([{"name": webhook_filter::NAME, "expression": webhook_filter::expression([])}]);
         }
         entry
     }

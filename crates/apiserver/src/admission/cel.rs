@@ -1,11 +1,11 @@
 //! Expressions of webhooks and policies, evaluated by kube-cel, with errors in the words of a real server.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use kube_cel::KubeCelExt as _;
 pub use kube_cel::cel::Value as CelValue;
-use kube_cel::cel::common::ast::{Expr, LiteralValue};
+use kube_cel::cel::common::ast::{EntryExpr, Expr, IdedExpr, LiteralValue};
 use kube_cel::cel::objects::{Key, Map};
 use kube_cel::cel::{Context, ExecutionError, Program};
 use serde_json::Value;
@@ -84,11 +84,41 @@ impl Expression {
 
     /// Variables that the expression names and nobody declares.
     pub fn undeclared(&self, declared: &[&str]) -> Vec<String> {
-        let references = self.program.references();
-        let mut unknown: Vec<String> =
-            references.variables().into_iter().filter(|name| !declared.contains(name)).map(str::to_owned).collect();
-        unknown.sort();
-        unknown
+        let mut unknown = BTreeSet::new();
+        find_undeclared(self.program.expression(), declared, &mut unknown);
+        unknown.into_iter().collect()
+    }
+}
+
+/// Macros such as `exists` declare variables for what is inside them.
+fn find_undeclared(expression: &IdedExpr, declared: &[&str], unknown: &mut BTreeSet<String>) {
+    match &expression.expr {
+        Expr::Ident(name) if !declared.contains(&name.as_str()) => drop(unknown.insert(name.clone())),
+        Expr::Call(call) => {
+            call.target.iter().for_each(|target| find_undeclared(target, declared, unknown));
+            call.args.iter().for_each(|argument| find_undeclared(argument, declared, unknown));
+        }
+        Expr::Comprehension(all) => {
+            find_undeclared(&all.iter_range, declared, unknown);
+            find_undeclared(&all.accu_init, declared, unknown);
+            let mut inside = declared.to_vec();
+            inside.extend([all.iter_var.as_str(), all.accu_var.as_str()]);
+            inside.extend(all.iter_var2.as_deref());
+            for part in [&all.loop_cond, &all.loop_step, &all.result] {
+                find_undeclared(part, &inside, unknown);
+            }
+        }
+        Expr::List(list) => list.elements.iter().for_each(|element| find_undeclared(element, declared, unknown)),
+        Expr::Map(map) => {
+            for entry in &map.entries {
+                if let EntryExpr::MapEntry(entry) = &entry.expr {
+                    find_undeclared(&entry.key, declared, unknown);
+                    find_undeclared(&entry.value, declared, unknown);
+                }
+            }
+        }
+        Expr::Select(select) => find_undeclared(&select.operand, declared, unknown),
+        Expr::Ident(_) | Expr::Struct(_) | Expr::Literal(_) | Expr::Unspecified => {}
     }
 }
 
@@ -143,6 +173,18 @@ mod tests {
             assert_eq!(evaluated(text), Ok(true), "{text}");
         }
         assert_eq!(evaluated("has(object.other)"), Ok(false));
+    }
+
+    #[test]
+    fn variables_are_known_inside_what_declares_them() {
+        for (text, wanted) in [
+            ("object.l.exists(o, o > n)", vec!["n"]),
+            ("[object, old].all(o, has(o.a) && o.b.exists(p, p == o))", vec!["old"]),
+            ("object.l.map(o, o).size() > 0 && o == 1", vec!["o"]),
+            ("{'a': object}.a == x", vec!["x"]),
+        ] {
+            assert_eq!(Expression::parse(text).unwrap().undeclared(&["object"]), wanted, "{text}");
+        }
     }
 
     #[test]
