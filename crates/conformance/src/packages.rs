@@ -17,6 +17,7 @@ mod pkg_config;
 mod pkg_controller_core;
 mod pkg_controller_jobframework;
 mod pkg_controller_jobs_job;
+mod pkg_controller_jobs_pod;
 mod pkg_features;
 mod pkg_podset;
 mod pkg_resources;
@@ -70,6 +71,7 @@ pub const PACKAGES: &[(&str, Runners)] = &[
     ("pkg-controller-core", pkg_controller_core::RUNNERS),
     ("pkg-controller-jobframework", pkg_controller_jobframework::RUNNERS),
     ("pkg-controller-jobs-job", pkg_controller_jobs_job::RUNNERS),
+    ("pkg-controller-jobs-pod", pkg_controller_jobs_pod::RUNNERS),
     ("pkg-features", pkg_features::RUNNERS),
     ("pkg-podset", pkg_podset::RUNNERS),
     ("pkg-resources", pkg_resources::RUNNERS),

@@ -23,6 +23,9 @@ pub enum CannotStart {
     /// The Workload has another number of pod sets than the job.
     #[error("invalid podset infos: expecting {expected} podset, got {given}")]
     PodSets { expected: usize, given: usize },
+    /// A pod has a role that the Workload has no pod set for.
+    #[error("invalid podset infos: podSetInfo with the name '{0}' is not found")]
+    NoPodSet(String),
     /// The job says one thing and its flavors or checks another.
     #[error(transparent)]
     Conflict(#[from] Conflict),

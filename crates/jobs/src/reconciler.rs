@@ -108,7 +108,13 @@ impl<J: Job> Reconciler<Key> for JobReconciler<J> {
     async fn reconcile(&self, key: &Key) -> Result<Next, Failure> {
         let value = owner_value(J::GROUP, J::KIND, &key.namespace, &key.name);
         let found = self.stores.workloads.find(self.stores.by_owner, &value);
-        let workloads: Vec<Arc<Workload>> = found.into_iter().map(|(_, workload)| workload.object).collect();
+        // Those that it merely goes along with, as pods do with the Workload of their group, are not its own.
+        let is_own = |workload: &Arc<Workload>| {
+            let mut owners = workload.metadata.owner_references.iter();
+            owners.any(|owner| owner.controller == Some(true) && owner.kind == J::KIND && *owner.name == *key.name)
+        };
+        let workloads: Vec<Arc<Workload>> =
+            found.into_iter().map(|(_, workload)| workload.object).filter(is_own).collect();
         let job = self.jobs.get(key).map(|stored| stored.object);
         let outcome = match &job {
             Some(job) if job.metadata().deletion_timestamp.is_none() => self.look(job, workloads).await?,
@@ -127,9 +133,19 @@ impl<J: Job> Reconciler<Key> for JobReconciler<J> {
 
 impl<J: Job> JobReconciler<J> {
     pub(crate) async fn look(&self, job: &J, workloads: Vec<Arc<Workload>>) -> Result<Outcome<J>, Failure> {
-        let meta = job.metadata();
+        let family = self.family(job.metadata()).await?;
+        Ok(self.surrounded(job.metadata(), workloads, family, |around| step(job, around)))
+    }
+
+    /// Looks at a job, or at something like one, with what is around it.
+    pub(crate) fn surrounded<R>(
+        &self,
+        meta: &ObjectMeta,
+        workloads: Vec<Arc<Workload>>,
+        family: Family,
+        look: impl FnOnce(&Surroundings<'_>) -> R,
+    ) -> R {
         let stores = &self.stores;
-        let family = self.family(meta).await?;
         let prebuilt = prebuilt_name(meta, self.settings.gates);
         let prebuilt = prebuilt.and_then(|name| stores.workloads.get(&Key::new(meta.namespace.as_str(), name)));
         let flavor = |name: &str| stores.flavors.named(name);
@@ -143,7 +159,7 @@ impl<J: Job> JobReconciler<J> {
             workload_priority_classes: stores.workload_priority_classes.all(),
             priority_classes: stores.priority_classes.all(),
         };
-        Ok(step(job, &around))
+        look(&around)
     }
 
     /// Whom the job belongs to, with the Workloads that speak for it.

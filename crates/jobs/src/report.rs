@@ -15,6 +15,8 @@ pub enum Report {
     PodsReady { status: ConditionStatus, reason: &'static str, message: &'static str },
     /// The job wants no quota for now, or does again.
     OnHold(bool),
+    /// Whether pods of a group were lost and have no successors: the condition `WaitingForReplacementPods`.
+    WaitingForReplacementPods { status: ConditionStatus, reason: String, message: String },
     /// So many pods of each pod set are done.
     Reclaimable(Vec<ReclaimablePod>),
 }

@@ -92,7 +92,7 @@ pub enum Action<J> {
 }
 
 impl<J> Action<J> {
-    fn event(reason: &'static str, message: impl Into<String>) -> Self {
+    pub(crate) fn event(reason: &'static str, message: impl Into<String>) -> Self {
         Self::Event { is_warning: false, reason, message: message.into() }
     }
 
@@ -165,6 +165,19 @@ impl Over {
     fn failed(why: impl std::fmt::Display) -> Self {
         Self { failure: Some(why.to_string()) }
     }
+}
+
+/// Lets a Workload follow what may change at any time about the job that speaks for it; returns what it will be, unless
+/// something is missing.
+pub(crate) fn follow<J: Job>(
+    job: &J,
+    workload: &Arc<Workload>,
+    around: &Surroundings<'_>,
+) -> (Option<Arc<Workload>>, Outcome<J>) {
+    let mut look = Look { job: job.clone(), around, actions: Vec::new(), finished: Vec::new() };
+    let followed = look.follow(workload);
+    let (workload, failure) = followed.map_or_else(|over| (None, over.failure), |workload| (Some(workload), None));
+    (workload, Outcome { actions: look.actions, failure, after: None })
 }
 
 /// What is to be done about a job that is there and is not being deleted.

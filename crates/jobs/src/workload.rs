@@ -6,7 +6,7 @@ use kueue_api::core_v1::{Container, PriorityClass};
 use kueue_api::kueue::names::{FINALIZER_RESOURCE_IN_USE, annotation, label};
 use kueue_api::kueue::v1beta2::{PodSet, Workload, WorkloadPriorityClass, WorkloadSpec};
 use kueue_api::lookup::NotFound;
-use kueue_api::meta::{ObjectMeta, OwnerReference};
+use kueue_api::meta::{Object, ObjectMeta, OwnerReference};
 use kueue_api::pod_set_info::PodSetInfo;
 use kueue_api::pod_sets::{Tolerations, are_equivalent};
 use kueue_api::priority::{self, Priority};
@@ -32,7 +32,7 @@ pub fn priority_class_name(meta: &ObjectMeta) -> &str {
 }
 
 /// How long a job may run. A label that is no positive number says nothing; the webhook refuses it.
-fn max_execution_s(meta: &ObjectMeta) -> Option<i32> {
+pub(crate) fn max_execution_s(meta: &ObjectMeta) -> Option<i32> {
     let seconds: i32 = meta.labels.get(label::MAX_EXEC_TIME_SECONDS)?.parse().ok()?;
     (seconds > 0).then_some(seconds)
 }
@@ -61,14 +61,18 @@ pub fn prebuilt_name(meta: &ObjectMeta, gates: Gates) -> Option<&str> {
 
 /// The job as the owner that manages an object.
 pub fn controller_reference<J: Job>(job: &J) -> OwnerReference {
-    let meta = job.metadata();
+    OwnerReference { controller: Some(true), block_owner_deletion: Some(true), ..owner_reference(job) }
+}
+
+/// The object as one of those that a Workload goes with.
+pub fn owner_reference<T: Object>(object: &T) -> OwnerReference {
+    let meta = object.metadata();
     OwnerReference {
-        api_version: J::api_version(),
-        kind: J::KIND.to_owned(),
+        api_version: T::api_version(),
+        kind: T::KIND.to_owned(),
         name: meta.name.clone(),
         uid: meta.uid.clone(),
-        controller: Some(true),
-        block_owner_deletion: Some(true),
+        ..OwnerReference::default()
     }
 }
 
@@ -149,13 +153,26 @@ pub fn construct<J: Job>(
 ) -> Workload {
     let meta = job.metadata();
     let owner = Owner { group: J::GROUP, kind: J::KIND, name: &meta.name, uid: &meta.uid };
+    let mut made = plain(meta, workload_name(owner, extra, gates), pod_sets, priority, copied, gates);
+    if labels::value(&meta.uid).is_empty() {
+        made.metadata.labels.insert(label::JOB_UID.to_owned(), meta.uid.clone());
+    }
+    made.metadata.owner_references.push(controller_reference(job));
+    made
+}
+
+/// A new Workload with what its job says, that belongs to nobody yet.
+pub(crate) fn plain(
+    meta: &ObjectMeta,
+    name: String,
+    pod_sets: Vec<PodSet>,
+    priority: Priority,
+    copied: &Copied,
+    gates: Gates,
+) -> Workload {
     let pick = |from: &BTreeMap<String, String>, keys: &[String]| -> BTreeMap<String, String> {
         keys.iter().filter_map(|key| Some((key.clone(), from.get(key)?.clone()))).collect()
     };
-    let mut workload_labels = pick(&meta.labels, &copied.labels);
-    if labels::value(&meta.uid).is_empty() {
-        workload_labels.insert(label::JOB_UID.to_owned(), meta.uid.clone());
-    }
     let mut annotations: BTreeMap<String, String> = meta
         .annotations
         .iter()
@@ -170,12 +187,11 @@ pub fn construct<J: Job>(
     }
     Workload {
         metadata: ObjectMeta {
-            name: workload_name(owner, extra, gates),
+            name,
             namespace: meta.namespace.clone(),
-            labels: workload_labels,
+            labels: pick(&meta.labels, &copied.labels),
             annotations,
             finalizers: vec![FINALIZER_RESOURCE_IN_USE.to_owned()],
-            owner_references: vec![controller_reference(job)],
             ..ObjectMeta::default()
         },
         spec: WorkloadSpec {

@@ -49,19 +49,25 @@ impl Objects {
             }
             Report::Finished { reason, message } => drop(status.finish(*reason, message.as_str().into(), stamp)),
             Report::PodsReady { status: is_ready, reason, message } => {
-                let verdict = if *is_ready == ConditionStatus::True { Verdict::True } else { Verdict::False };
-                status.set(Condition {
-                    kind: ConditionKind::PodsReady,
-                    verdict,
-                    reason: (*reason).into(),
-                    message: (*message).into(),
-                    since: stamp.now,
-                    generation: stamp.generation,
-                });
+                status.set(condition(ConditionKind::PodsReady, is_ready, reason, message, stamp));
+            }
+            Report::WaitingForReplacementPods { status: is_waiting, reason, message } => {
+                status.set(condition(ConditionKind::WaitingForReplacementPods, is_waiting, reason, message, stamp));
             }
         }
         status_from_engine(&status, &Formatter::default(), settings.gates, &mut told.status);
         self.update_status(&stored, &told).map(|()| consequence)
+    }
+}
+
+fn condition(kind: ConditionKind, status: &ConditionStatus, reason: &str, message: &str, stamp: Stamp) -> Condition {
+    Condition {
+        kind,
+        verdict: if *status == ConditionStatus::True { Verdict::True } else { Verdict::False },
+        reason: reason.to_owned().into(),
+        message: message.into(),
+        since: stamp.now,
+        generation: stamp.generation,
     }
 }
 

@@ -4,13 +4,13 @@ use std::sync::Arc;
 
 use kueue_api::core_v1::{Namespace, PriorityClass};
 use kueue_api::kueue::v1beta2::{ResourceFlavor, Workload, WorkloadPriorityClass};
-use kueue_api::meta::OwnerReference;
+use kueue_api::meta::{ObjectMeta, OwnerReference};
 use kueue_core::selector::{LabelSelector, Operator, Requirement};
 use kueue_engine::Retention;
 use kueue_jobs::ancestor::Search;
 use kueue_jobs::integrations::Integrations;
 use kueue_jobs::job::Job;
-use kueue_jobs::step::{Action, Family, Outcome, Parent, Settings, Surroundings, step, step_gone};
+use kueue_jobs::step::{Action, Family, Outcome, Parent, Settings, Surroundings, step, step_gone, step_leaving};
 use kueue_jobs::workload::prebuilt_name;
 use serde_json::{Value, json};
 
@@ -97,12 +97,10 @@ pub(super) fn look<J: Job>(
         near.filter(|workload| workload.metadata.owner_references.iter().any(is_owner)).cloned().collect()
     };
     let workloads = owned_by(&J::api_version(), J::KIND, name);
-    let Some(job) = job.filter(|job| job.metadata().deletion_timestamp.is_none()) else {
-        return Ok(step_gone(&workloads, settings.gates));
-    };
-    let flavors: Vec<Arc<ResourceFlavor>> = objects.all::<ResourceFlavor>()?.into_iter().map(Arc::new).collect();
-    let flavor = |name: &str| flavors.iter().find(|flavor| flavor.metadata.name == name).cloned();
-    let prebuilt = prebuilt_name(job.metadata(), settings.gates);
+    let Some(job) = job else { return Ok(step_gone(&workloads, settings.gates)) };
+    if job.metadata().deletion_timestamp.is_some() {
+        return Ok(step_leaving(job, &workloads, settings.gates));
+    }
     let search = Search::of(job.metadata(), &settings.integrations, settings.manages_without_queue);
     let family = match search.run(|owner| objects.metadata(&owner.kind, namespace, &owner.name)) {
         Err(lost) => Family::Lost(lost),
@@ -112,17 +110,32 @@ pub(super) fn look<J: Job>(
             Family::Child(Box::new(Parent { ancestor, workloads }))
         }
     };
+    surrounded(objects, job.metadata(), (workloads, family), settings, |around| step(job, around))
+}
+
+/// Looks at something that has these Workloads and belongs to those, with what is around it.
+pub(super) fn surrounded<R>(
+    objects: &Objects,
+    meta: &ObjectMeta,
+    (workloads, family): (Vec<Arc<Workload>>, Family),
+    settings: &Settings,
+    look: impl FnOnce(&Surroundings<'_>) -> R,
+) -> Result<R, Failure> {
+    let flavors: Vec<Arc<ResourceFlavor>> = objects.all::<ResourceFlavor>()?.into_iter().map(Arc::new).collect();
+    let flavor = |name: &str| flavors.iter().find(|flavor| flavor.metadata.name == name).cloned();
+    let prebuilt = prebuilt_name(meta, settings.gates);
+    let prebuilt = prebuilt.map(|name| objects.get::<Workload>(&meta.namespace, name)).transpose()?.flatten();
     let around = Surroundings {
         settings,
         family,
-        namespace: objects.get::<Namespace>("", namespace)?.map(|namespace| namespace.metadata.labels),
-        prebuilt: all.iter().find(|workload| Some(workload.metadata.name.as_str()) == prebuilt).cloned(),
+        namespace: objects.get::<Namespace>("", &meta.namespace)?.map(|namespace| namespace.metadata.labels),
+        prebuilt: prebuilt.map(Arc::new),
         workloads,
         flavor: &flavor,
         workload_priority_classes: objects.all::<WorkloadPriorityClass>()?.into_iter().map(Arc::new).collect(),
         priority_classes: objects.all::<PriorityClass>()?.into_iter().map(Arc::new).collect(),
     };
-    Ok(step(job, &around))
+    Ok(look(&around))
 }
 
 /// Go's zero value of a job stands for none.
@@ -134,7 +147,11 @@ fn is_nothing(object: &Value) -> bool {
 /// a Workload that is deleted does.
 fn same_failure<J: Job>(case: &Case, outcome: &Outcome<J>) -> Result<(), Failure> {
     let is_deleting = outcome.actions.iter().any(|action| matches!(action, Action::DeleteWorkload(_)));
-    match (case.has("wantErr"), &outcome.failure) {
+    fails_as_recorded(case, outcome.failure.as_deref(), is_deleting)
+}
+
+pub(super) fn fails_as_recorded(case: &Case, failure: Option<&str>, is_deleting: bool) -> Result<(), Failure> {
+    match (case.has("wantErr"), failure) {
         (true, None) if !is_deleting => Err(Failure(format!("expected an error: {}", case.raw("wantErr")))),
         (false, Some(failure)) => Err(Failure(format!("failed: {failure}"))),
         _ => Ok(()),

@@ -90,10 +90,10 @@ impl Owner {
         let key = fact.workload;
         let Some(object) = self.known.get(&key).filter(|object| object.metadata.uid == fact.uid) else { return };
         let (now, generation) = (self.clock.time(), object.metadata.generation);
-        let condition = |kind, verdict, reason: &'static str, message: &str| Condition {
+        let condition = |kind, verdict, reason: std::borrow::Cow<'static, str>, message: &str| Condition {
             kind,
             verdict,
-            reason: reason.into(),
+            reason,
             message: message.into(),
             since: now,
             generation,
@@ -113,10 +113,14 @@ impl Owner {
                 let done = pods.iter().map(|pods| (pods.name.as_str().into(), pods.count)).collect();
                 return self.retell(&key, |status| status.reclaimable = done);
             }
-            Report::Finished { reason, message } => condition(ConditionKind::Finished, Verdict::True, reason, &message),
+            Report::Finished { reason, message } => {
+                condition(ConditionKind::Finished, Verdict::True, reason.into(), &message)
+            }
             Report::PodsReady { status, reason, message } => {
-                let verdict = if status == ConditionStatus::True { Verdict::True } else { Verdict::False };
-                condition(ConditionKind::PodsReady, verdict, reason, message)
+                condition(ConditionKind::PodsReady, verdict(&status), reason.into(), message)
+            }
+            Report::WaitingForReplacementPods { status, reason, message } => {
+                condition(ConditionKind::WaitingForReplacementPods, verdict(&status), reason.into(), &message)
             }
         };
         self.slot(&key).is_dirty = true;
@@ -338,6 +342,10 @@ impl Owner {
             }
         }
     }
+}
+
+fn verdict(status: &ConditionStatus) -> Verdict {
+    if *status == ConditionStatus::True { Verdict::True } else { Verdict::False }
 }
 
 async fn read(client: &Client, key: &Key) -> Result<Option<Arc<Workload>>, Failure> {

@@ -171,7 +171,7 @@ gates! {
     /// Admits part of a parallel job when all of it does not fit.
     PartialAdmission { "0.4": alpha, off; "0.5": beta, on };
     /// Does not adopt a workload for a pod group unless one made it.
-    PodIntegrationValidateGroupOwner { "0.18": beta, on }, unread;
+    PodIntegrationValidateGroupOwner { "0.18": beta, on };
     /// Looks first at workloads that wait for their own victims to leave.
     PrioritizePreemptorWorkloads { "0.20": alpha, off };
     /// Adds the annotation `kueue.x-k8s.io/priority-boost` to the priority of a workload.

@@ -3,6 +3,11 @@
 //! A pod waits behind a scheduling gate and cannot be suspended again: stopping it means telling it why and deleting it.
 //! A single pod is a job like any other; a [`group`] is several objects and has rules of its own.
 
+pub mod expectations;
+pub mod group;
+pub mod members;
+pub mod reconciler;
+pub mod step;
 #[cfg(test)]
 mod tests;
 

@@ -118,7 +118,7 @@ impl<J: Job> Look<'_, J> {
     }
 
     /// Lets the Workload follow what may change about a job at any time: its gate and its priority class.
-    fn follow(&mut self, found: &Arc<Workload>) -> Result<Arc<Workload>, Over> {
+    pub(super) fn follow(&mut self, found: &Arc<Workload>) -> Result<Arc<Workload>, Over> {
         let text =
             |meta: &ObjectMeta| meta.annotations.get(annotation::ADMISSION_GATED_BY).cloned().unwrap_or_default();
         let mut found = Arc::clone(found);

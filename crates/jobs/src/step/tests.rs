@@ -110,6 +110,7 @@ fn shown(outcome: &Outcome<Job>) -> String {
         Action::Unguard(_) => "unguard".to_owned(),
         Action::Report(_, Report::Finished { reason, message }) => format!("finished {reason}: {message}"),
         Action::Report(_, Report::PodsReady { reason, .. }) => format!("pods {reason}"),
+        Action::Report(_, Report::WaitingForReplacementPods { reason, .. }) => format!("replacements {reason}"),
         Action::Report(_, Report::Stopped) => "stopped".to_owned(),
         Action::Report(_, Report::OnHold(is_held)) => format!("on hold {is_held}"),
         Action::Report(_, Report::Reclaimable(pods)) => format!("reclaimable {}", pods[0].count),

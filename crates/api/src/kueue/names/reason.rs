@@ -83,6 +83,14 @@ pub mod pods_ready {
     pub const PODS_READY: &str = "PodsReady";
 }
 
+/// Why `WaitingForReplacementPods` is true or false, but for evicted workloads: there it is the reason of that.
+pub mod waiting_for_replacement_pods {
+    /// Pods were lost and have no successors yet.
+    pub const PODS_FAILED: &str = "PodsFailed";
+    /// All pods are there.
+    pub const PODS_READY: &str = "PodsReady";
+}
+
 /// Why `Evicted` is true, and why `Requeued` is false.
 pub mod evicted {
     /// Another workload pushed it out.
