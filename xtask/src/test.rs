@@ -14,6 +14,9 @@ use crate::{conformance, exchanges, fuzz, generated, program, testbed};
 /// How long the fuzzer runs here; longer on demand with `cargo xtask fuzz --seconds`.
 const FUZZ_SECONDS: u64 = 60;
 
+/// Packages with a suite on real control planes.
+const REAL_SUITES: [&str; 2] = ["kueue-testbed", "kueue"];
+
 /// What one step found.
 #[derive(Debug, Default, Serialize)]
 struct Outcome {
@@ -122,19 +125,30 @@ fn format() -> Result<Outcome> {
 fn lints() -> Result<Outcome> {
     program::run(program::cargo(["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]))?;
     // A test that `cargo test` does not run is no target of "all", either.
-    program_step(program::cargo(["clippy", "--package", "kueue-testbed", "--test", "real", "--", "-D", "warnings"]))
+    for package in REAL_SUITES {
+        program::run(program::cargo(["clippy", "--package", package, "--test", "real", "--", "-D", "warnings"]))?;
+    }
+    Ok(passed())
 }
 
 fn cargo_tests() -> Result<Outcome> {
     counted_tests(program::cargo(["test", "--workspace", "--no-fail-fast"]))
 }
 
-/// The test bed itself, on a control plane that all its tests share. The first run on a machine builds it.
+/// The test bed itself, then the manager on it, each on a control plane that all its tests share. The first run on a
+/// machine builds it.
 fn real_cluster() -> Result<Outcome> {
     if let Some(why) = testbed::build_if_possible()? {
         return Ok(skipped(why));
     }
-    counted_tests(program::cargo(["test", "--package", "kueue-testbed", "--test", "real", "--no-fail-fast"]))
+    let mut outcome = Outcome::default();
+    for package in REAL_SUITES {
+        let suite = counted_tests(program::cargo(["test", "--package", package, "--test", "real", "--no-fail-fast"]))?;
+        outcome.passed += suite.passed;
+        outcome.failed += suite.failed;
+        outcome.problems.extend(suite.problems);
+    }
+    Ok(outcome)
 }
 
 /// Runs `cargo test` and counts what it reports.

@@ -16,7 +16,16 @@ pub fn testbed() -> Command {
 }
 
 /// Passes the rest of the command line on, to run where the person stands: `exec` takes files relative to there.
+/// `up --manager` alone means the manager of this clone, which is built first.
 pub fn run(args: &[OsString]) -> Result<()> {
+    let mut args = args.to_vec();
+    if args.first().is_some_and(|action| action == "up")
+        && let Some(place) = args.iter().position(|arg| arg == "--manager")
+        && args.get(place + 1).is_none_or(|next| next.to_string_lossy().starts_with('-'))
+    {
+        program::run(program::cargo(["build", "--release", "--package", "kueue"]))?;
+        args.insert(place + 1, program::scratch("release/kueue").into());
+    }
     let mut command = testbed();
     command.args(args).current_dir(std::env::current_dir()?);
     let status = command.status().context("cannot start cargo")?;

@@ -6,6 +6,7 @@
 mod asked;
 mod counts;
 mod known;
+mod mend;
 mod request;
 mod slot;
 mod status;
@@ -27,6 +28,7 @@ use kueue_runtime::events::Recorder;
 use kueue_runtime::key::Key;
 use kueue_translate::{MetricLabels, ResourceRules};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender};
+use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 use tracing::debug;
@@ -36,6 +38,8 @@ use request::Answer;
 use slot::Slot;
 
 pub use asked::{Asked, Handle};
+use mend::Mending;
+pub use mend::Source;
 
 /// So many inputs are taken before anything is decided, so that a flood does not keep decisions back for ever.
 const MOST_INPUTS: usize = 10_000;
@@ -88,12 +92,18 @@ pub struct Parts {
     /// Who can delete jobs of any kind.
     pub jobs: kueue_jobs::kinds::Deleters,
     pub metrics: Metrics,
+    /// What informers know besides Workloads, for an engine that has to learn everything.
+    pub sources: Vec<Source>,
+    /// Tells job reconcilers to look at everything again.
+    pub look_again: watch::Sender<u64>,
 }
 
 /// Everything the owner holds. Only its own task changes it.
 #[derive(Debug)]
 pub struct Owner {
     engine: Engine,
+    settings: Settings,
+    mending: Mending,
     clock: Clock,
     client: Client,
     scheduler_events: Recorder,
@@ -125,7 +135,9 @@ impl Owner {
     /// An owner that knows nothing yet, and what it will be told.
     pub fn new(parts: Parts, inputs: UnboundedReceiver<Input>) -> Self {
         Self {
-            engine: Engine::new(parts.settings),
+            engine: Engine::new(parts.settings.clone()),
+            settings: parts.settings,
+            mending: Mending::new(parts.sources, parts.look_again),
             clock: parts.clock,
             client: parts.client,
             scheduler_events: parts.recorder.named(FIELD_MANAGER_ADMISSION),
@@ -152,8 +164,11 @@ impl Owner {
     /// Runs until everybody who could tell it anything is gone.
     pub async fn run(mut self) {
         loop {
-            self.take_what_is_there();
-            let wait = self.decide();
+            self.guarded(Self::take_what_is_there);
+            let wait = match self.mending.wait() {
+                None => self.guarded(Self::decide).unwrap_or(Some(Duration::ZERO)),
+                pause => pause,
+            };
             self.send_requests();
             if !self.rest(wait).await {
                 return;
@@ -209,14 +224,14 @@ impl Owner {
         tokio::select! {
             biased;
             input = self.inputs.recv() => match input {
-                Some(input) => self.on_input(input),
+                Some(input) => drop(self.guarded(|owner| owner.on_input(input))),
                 None => return false,
             },
-            Some(fact) = self.facts.recv() => self.on_fact(fact),
+            Some(fact) = self.facts.recv() => drop(self.guarded(|owner| owner.on_fact(fact))),
             Some(answer) = self.requests.join_next(), if !self.requests.is_empty() => {
                 // A request ends with an answer, whatever it is; it is aborted only when the owner is gone.
                 if let Ok(answer) = answer {
-                    self.on_answer(answer);
+                    self.guarded(|owner| owner.on_answer(answer));
                 }
             }
             () = sleep_until(due), if due.is_some() => {}
@@ -235,7 +250,7 @@ impl Owner {
         match input {
             Input::Changed(change) => {
                 self.touch_queues_of(&change);
-                self.engine.apply(change, self.clock.time());
+                self.apply(change);
             }
             Input::Workload(object) => self.on_workload(object),
             Input::WorkloadGone(key) => self.on_workload_gone(&key),

@@ -5,23 +5,24 @@ use std::sync::Arc;
 use kueue_jobs::job::Job;
 use kueue_jobs::owners::Owners;
 use kueue_jobs::reconciler::{JobReconciler, controller_values, queue_children, queue_owners};
-use kueue_jobs::report::Fact;
 use kueue_jobs::step::Settings;
+use kueue_runtime::informer::Store;
 use kueue_runtime::key::Key;
 use kueue_runtime::queue::WorkQueue;
 use kueue_runtime::reconciler::starter;
-use tokio::sync::mpsc::UnboundedSender;
+use tokio::sync::watch;
 use tokio::task::JoinSet;
 
 use crate::informers::{self, Informers};
-use crate::{Shared, at_once};
+use crate::{JobLines, Shared, at_once};
 
 /// Watches jobs of a kind and the Workloads they own; returns what begins to look at them.
 pub(crate) fn connect<J: Job>(
     shared: &Shared,
     informers: &mut Informers,
     settings: Arc<Settings>,
-    facts: UnboundedSender<Fact>,
+    lines: &JobLines,
+    tasks: &mut JoinSet<()>,
 ) -> impl Fn(&mut JoinSet<()>) + use<J> {
     let (mut informer, jobs) = informers::new::<J>();
     let queue: Arc<WorkQueue<Key>> = Arc::default();
@@ -39,6 +40,7 @@ pub(crate) fn connect<J: Job>(
         move |delta| queue_children(delta, &jobs, by_controller, &queue)
     });
     informers.add(informer);
+    tasks.spawn(look_again(lines.look_again.subscribe(), Arc::clone(&jobs), Arc::clone(&queue)));
     let reconciler = JobReconciler {
         client: shared.client.clone(),
         clock: shared.clock,
@@ -47,8 +49,15 @@ pub(crate) fn connect<J: Job>(
         jobs,
         stores: informers.stores(),
         owners: Owners::new(shared.client.clone()),
-        facts,
+        facts: lines.facts.clone(),
     };
     let at_once = at_once(&shared.config, &format!("{}.{}", J::KIND, J::GROUP));
     starter(queue, reconciler, at_once)
+}
+
+/// Lets all jobs be looked at whenever that is asked for.
+async fn look_again<J: Job>(mut asked: watch::Receiver<u64>, jobs: Arc<Store<J>>, queue: Arc<WorkQueue<Key>>) {
+    while asked.changed().await.is_ok() {
+        jobs.keys().into_iter().for_each(|key| queue.add(key));
+    }
 }

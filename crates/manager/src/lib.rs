@@ -28,6 +28,7 @@ use kueue_runtime::clock::Clock;
 use kueue_runtime::events::Recorder;
 use kueue_translate::MetricLabels;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tracing::warn;
 
@@ -69,6 +70,13 @@ struct Shared {
     engine: Handle,
 }
 
+/// How jobs and the engine's owner speak to each other.
+struct JobLines {
+    facts: UnboundedSender<Fact>,
+    /// All jobs are to be looked at again: what they reported may have been forgotten.
+    look_again: watch::Sender<u64>,
+}
+
 impl Manager {
     /// A manager that does nothing yet. `instance` is its own: no other replica has the same.
     pub fn new(config: Configuration, gates: Gates, client: kube::Client, clock: Clock, instance: String) -> Self {
@@ -94,10 +102,11 @@ impl Manager {
         let (recorder, writing_events) = Recorder::new(client.clone(), clock, instance.clone());
         tasks.spawn(writing_events);
         let (inputs, input_line) = unbounded_channel();
-        let mut informers = Informers::new(&inputs);
+        let (mut informers, sources) = Informers::new(&inputs);
         let metrics = metrics::connect(&config, gates, &informers);
         let (facts, fact_line) = unbounded_channel();
         let (touched, touched_line) = unbounded_channel();
+        let look_again = watch::Sender::new(0);
         let parts = Parts {
             client: client.clone(),
             clock,
@@ -109,13 +118,16 @@ impl Manager {
             jobs: Deleters::default().with::<batch_job::Job>(&recorder),
             recorder: recorder.clone(),
             metrics: metrics.clone(),
+            sources,
+            look_again: look_again.clone(),
         };
         tasks.spawn(Owner::new(parts, input_line).run());
         let candidate = leading::candidate(&config, connection, clock, instance);
         let engine = Handle::new(inputs.clone());
         observer.set_scrape(metrics::Scrape::new(metrics.clone(), engine.clone(), &mut informers));
         let shared = Shared { config, gates, client, clock, recorder, engine };
-        let reconcilers = connect_all(&shared, &mut informers, facts, touched_line, &mut tasks);
+        let lines = JobLines { facts, look_again };
+        let reconcilers = connect_all(&shared, &mut informers, &lines, touched_line, &mut tasks);
         let synced = informers.run(&shared.client, &mut tasks);
         let decide = leading::Decide { inputs, engine: shared.engine, metrics, observer, reconcilers };
         tokio::select! {
@@ -131,13 +143,13 @@ impl Manager {
 fn connect_all(
     shared: &Shared,
     informers: &mut Informers,
-    facts: UnboundedSender<Fact>,
+    lines: &JobLines,
     touched: UnboundedReceiver<Touched>,
     tasks: &mut JoinSet<()>,
 ) -> impl Fn(&mut JoinSet<()>) + use<> {
     let queues = queues::connect(shared, informers, touched, tasks);
     let settings = std::sync::Arc::new(job_settings(&shared.config, shared.gates));
-    let jobs = jobs::connect::<batch_job::Job>(shared, informers, settings, facts);
+    let jobs = jobs::connect::<batch_job::Job>(shared, informers, settings, lines, tasks);
     move |tasks| {
         queues(tasks);
         jobs(tasks);

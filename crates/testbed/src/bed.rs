@@ -7,7 +7,7 @@ use std::time::Duration;
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::http::{Request, Response};
+use crate::http::{Client, Request, Response};
 use crate::planes::Plane;
 use crate::problem::{Problem, Result};
 
@@ -21,6 +21,11 @@ pub trait Bed {
 
     /// Whether something plays this beside the API server.
     fn has(&self, need: Need) -> bool;
+
+    /// How many times as long as usual things may take, because something goes wrong all the time.
+    fn patience(&self) -> u32 {
+        1
+    }
 }
 
 /// What a scenario may need beside an API server that collects garbage.
@@ -39,9 +44,9 @@ impl fmt::Display for Need {
     }
 }
 
-impl Bed for Plane {
+impl Bed for Client {
     fn send(&self, request: &Request) -> Result<Response> {
-        Plane::send(self, request)
+        Client::send(self, request)
     }
 
     fn pass(&self, duration: Duration) {
@@ -53,6 +58,20 @@ impl Bed for Plane {
         match need {
             Need::Workloads => true,
         }
+    }
+}
+
+impl Bed for Plane {
+    fn send(&self, request: &Request) -> Result<Response> {
+        self.client().send(request)
+    }
+
+    fn pass(&self, duration: Duration) {
+        Bed::pass(self.client(), duration);
+    }
+
+    fn has(&self, need: Need) -> bool {
+        self.client().has(need)
     }
 }
 

@@ -27,12 +27,14 @@ pub struct PlaneSpec {
     pub nodes: Vec<NodeGroup>,
     /// Forgets history after a few seconds, so that old continue tokens and versions expire.
     pub forgets_history: bool,
+    /// The program of our manager, which is then installed and runs with the rights of its account.
+    pub manager: Option<PathBuf>,
 }
 
 impl PlaneSpec {
     /// A control plane of this profile with these nodes.
     pub fn new(profile: Profile, nodes: Vec<NodeGroup>) -> PlaneSpec {
-        PlaneSpec { profile, nodes, forgets_history: false }
+        PlaneSpec { profile, nodes, forgets_history: false, manager: None }
     }
 }
 

@@ -8,7 +8,7 @@ use bytes::Bytes;
 use http_body_util::{BodyExt as _, Full};
 use jiff::Timestamp;
 use kueue_apiserver::clock::Clock;
-use kueue_apiserver::{ApiServer, Settings};
+use kueue_apiserver::{ApiServer, Image, Settings};
 use serde_json::Value;
 use tokio::runtime::Runtime;
 
@@ -24,17 +24,43 @@ const START: Timestamp = Timestamp::constant(1_767_225_600, 0);
 pub struct Embedded {
     runtime: Runtime,
     server: ApiServer,
+    /// What others play on it.
+    played: Vec<Need>,
+    patience: u32,
 }
 
 impl Embedded {
     /// A new cluster; everything invented in it comes from `seed`.
     pub fn start(seed: [u8; 32]) -> Result<Self> {
+        Self::start_from(None, seed)
+    }
+
+    /// The same with what an image has.
+    pub fn start_from(image: Option<Image>, seed: [u8; 32]) -> Result<Self> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build();
         let runtime = runtime.map_err(|error| Problem::new(format!("cannot start a runtime: {error}")))?;
         let server = runtime.block_on(async {
-            ApiServer::start(Settings { collects: true, ..Settings::new(Clock::starting_at(START), seed) })
+            ApiServer::start(Settings { collects: true, image, ..Settings::new(Clock::starting_at(START), seed) })
         });
-        Ok(Self { runtime, server })
+        Ok(Self { runtime, server, played: Vec::new(), patience: 1 })
+    }
+
+    /// The same bed, where somebody plays this.
+    #[must_use]
+    pub fn playing(mut self, need: Need) -> Self {
+        self.played.push(need);
+        self
+    }
+
+    /// The same bed, where everything may take so many times as long.
+    #[must_use]
+    pub fn with_patience(self, patience: u32) -> Self {
+        Self { patience, ..self }
+    }
+
+    /// Does something in the time of the bed: what it spawns goes on while requests are sent and time passes.
+    pub fn within<T>(&self, doing: impl Future<Output = T>) -> T {
+        self.runtime.block_on(doing)
     }
 
     pub fn server(&self) -> &ApiServer {
@@ -72,8 +98,10 @@ impl Bed for Embedded {
     }
 
     fn has(&self, need: Need) -> bool {
-        match need {
-            Need::Workloads => false,
-        }
+        self.played.contains(&need)
+    }
+
+    fn patience(&self) -> u32 {
+        self.patience
     }
 }

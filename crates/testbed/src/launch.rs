@@ -9,6 +9,7 @@ use crate::control::{PlaneInfo, PlaneSpec, Profile, ProgramStatus};
 use crate::egress::{self, Routes};
 use crate::http::{Client, Request};
 use crate::keys::{FRONT_PROXY, Keys, write_secret};
+use crate::manager;
 use crate::nodes::NodeGroup;
 use crate::ports::Ports;
 use crate::problem::Result;
@@ -157,6 +158,16 @@ impl Launch {
         Ok(())
     }
 
+    /// Our manager, where it is wanted.
+    pub fn start_manager(&mut self) -> Result<()> {
+        if let Some(program) = self.spec.manager.clone() {
+            manager::install(&self.client)?;
+            let reach = manager::Reach { client: &self.client, info: &self.info() };
+            self.processes.push(manager::start(&reach, &program, manager::DEFAULTS, &self.dir.join("manager"))?);
+        }
+        Ok(())
+    }
+
     /// Whether pods can be created, bound and run.
     pub fn is_settled(&self) -> bool {
         if self.spec.profile == Profile::Bare {
@@ -180,7 +191,7 @@ impl Launch {
     pub fn status(&self) -> impl Iterator<Item = ProgramStatus> + '_ {
         self.processes.iter().map(|process| ProgramStatus {
             plane: self.number,
-            program: process.program.name().to_string(),
+            program: process.name.clone(),
             pid: process.id(),
             memory_kb: process.memory_kb(),
         })
@@ -200,7 +211,7 @@ impl Launch {
 
     fn start(&mut self, program: Program, args: &[String]) -> Result<()> {
         let log = self.dir.join("logs").join(format!("{}.log", program.name()));
-        self.processes.push(Process::start(&self.cache, program, args, &self.dir, &log)?);
+        self.processes.push(Process::start(&self.cache.program(program), args, &self.dir, &log)?);
         Ok(())
     }
 

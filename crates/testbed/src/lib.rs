@@ -1,7 +1,8 @@
 //! The test bed: a real Kubernetes control plane on this machine, in one command.
 //!
 //! It builds etcd, the API server, the controllers, the scheduler and KWOK from pinned Go modules, starts one or
-//! several control planes on loopback, and stops them again. Nothing here knows of Kueue.
+//! several control planes on loopback, and stops them again. Nothing here knows of Kueue but [`manager`], which installs
+//! what `dist/` has.
 
 pub mod bed;
 pub mod cache;
@@ -13,6 +14,7 @@ pub mod http;
 mod keys;
 pub mod kinds;
 mod launch;
+pub mod manager;
 pub mod nodes;
 pub mod planes;
 mod ports;

@@ -39,6 +39,9 @@ enum Action {
         /// The nodes of each, as in testbed/nodes.yaml.
         #[arg(long, value_name = "FILE")]
         nodes: Option<PathBuf>,
+        /// The program of our manager: installed with its manifests, and run with the rights of its ServiceAccount.
+        #[arg(long, value_name = "PROGRAM")]
+        manager: Option<PathBuf>,
     },
     /// End every program of the bed.
     Down,
@@ -123,7 +126,10 @@ fn run(arguments: Arguments) -> Result<ExitCode> {
             toolchain::build(&cache, &mut say)?;
             say(&format!("all programs are in {}", cache.root().display()));
         }
-        Action::Up { clusters, profile, nodes } => up(&cache, &name, clusters.into(), profile, nodes)?,
+        Action::Up { clusters, profile, nodes, manager } => {
+            let spec = PlaneSpec { manager, ..PlaneSpec::new(profile, read_nodes(nodes)?) };
+            up(&cache, &name, clusters.into(), &spec)?;
+        }
         Action::Down => match Planes::find(&cache, &name)? {
             Some(planes) => {
                 planes.down()?;
@@ -177,14 +183,17 @@ fn default_name() -> String {
     format!("clone-{:08x}", kueue_testbed::recipe::fnv1a(&[clone]) & 0xffff_ffff)
 }
 
-fn up(cache: &Cache, name: &str, clusters: usize, profile: Profile, file: Option<PathBuf>) -> Result<()> {
-    let nodes = match file {
+fn read_nodes(file: Option<PathBuf>) -> Result<Vec<nodes::NodeGroup>> {
+    let text = match file {
         Some(file) => std::fs::read_to_string(&file).map_err(|error| Problem::file("read", &file, &error))?,
         None => nodes::DEFAULT.to_string(),
     };
-    let spec = PlaneSpec::new(profile, nodes::parse(&nodes)?);
+    nodes::parse(&text)
+}
+
+fn up(cache: &Cache, name: &str, clusters: usize, spec: &PlaneSpec) -> Result<()> {
     if let Some(planes) = Planes::find(cache, name)? {
-        let same = planes.infos().len() == clusters && planes.infos().iter().all(|plane| plane.profile == profile);
+        let same = planes.infos().len() == clusters && planes.infos().iter().all(|plane| plane.profile == spec.profile);
         if !same {
             return Err(Problem::new(format!("a bed of {} control planes runs already", planes.infos().len()))
                 .next("end it first: cargo xtask testbed down"));
@@ -194,7 +203,7 @@ fn up(cache: &Cache, name: &str, clusters: usize, profile: Profile, file: Option
     }
     toolchain::build(cache, &mut say)?;
     let begin = Instant::now();
-    let planes = Planes::start(cache, name, vec![spec; clusters], &mut say)?;
+    let planes = Planes::start(cache, name, vec![spec.clone(); clusters], &mut say)?;
     say(&format!("ready after {:.1} s", begin.elapsed().as_secs_f64()));
     planes.stay()?;
     status(cache, name)

@@ -5,15 +5,12 @@ use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, Stdio};
 
-use serde_json::json;
-
 use crate::cache::{Cache, make_dir};
 use crate::control::{Answer, Ask, BedInfo, News, Order, PlaneInfo, PlaneSpec, ProgramStatus, Route, ask, line};
 use crate::http::{Client, Request, Response};
-use crate::keys::write_secret;
-use crate::launch::kubeconfig;
+use crate::manager;
 use crate::problem::{Problem, Result};
-use crate::process::testbed_program;
+use crate::process::{Process, testbed_program};
 use crate::supervisor::{STAY, failure_file, info_file, socket_file};
 
 /// Control planes under one supervisor. Those started here end with this value, or with this process, unless they are
@@ -188,12 +185,16 @@ impl Plane {
 
     /// Writes a kubeconfig that is a ServiceAccount, with the rights that RBAC gives it and no others.
     pub fn write_service_account_kubeconfig(&self, namespace: &str, name: &str, file: &Path) -> Result<()> {
-        let path = format!("/api/v1/namespaces/{namespace}/serviceaccounts/{name}/token");
-        let day = json!({"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {"expirationSeconds": 86400}});
-        let doing = format!("no token for ServiceAccount {namespace}/{name}");
-        let answer = self.send(&Request::post(path, day))?.success(&doing)?;
-        let token = answer["status"]["token"].as_str().map(String::from);
-        let token = token.ok_or_else(|| Problem::new(format!("{doing}: the answer has none: {answer}")))?;
-        write_secret(file, &kubeconfig(&self.info.server, &self.info.authority, name, &token))
+        manager::Reach { client: &self.client, info: &self.info }.write_account(namespace, name, file)
+    }
+
+    /// Installs what our manager needs.
+    pub fn install_manager(&self) -> Result<()> {
+        manager::install(&self.client)
+    }
+
+    /// Starts our manager with a configuration, as a child of this process and of the calling thread.
+    pub fn start_manager(&self, program: &Path, configuration: &str, dir: &Path) -> Result<Process> {
+        manager::start(&manager::Reach { client: &self.client, info: &self.info }, program, configuration, dir)
     }
 }

@@ -13,25 +13,24 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 
 use rustix::process::{Pid, getppid, setsid};
 
-use crate::cache::Cache;
 use crate::problem::{Problem, Result};
-use crate::recipe::Program;
 use crate::toolchain::last_lines;
 
 /// A started program and its log.
 #[derive(Debug)]
 pub struct Process {
-    pub program: Program,
+    /// What its file is called.
+    pub name: String,
     pub log: PathBuf,
     child: Child,
 }
 
 impl Process {
     /// Starts a program with its output in a log file.
-    pub fn start(cache: &Cache, program: Program, args: &[String], dir: &Path, log: &Path) -> Result<Process> {
-        let failed = |error: std::io::Error| Problem::file("start", &cache.program(program), &error);
+    pub fn start(program: &Path, args: &[String], dir: &Path, log: &Path) -> Result<Process> {
+        let failed = |error: std::io::Error| Problem::file("start", program, &error);
         let output = File::create(log).map_err(|error| Problem::file("create", log, &error))?;
-        let child = tied_command(&cache.program(program))?
+        let child = tied_command(program)?
             .args(args)
             .current_dir(dir)
             .stdin(Stdio::null())
@@ -39,7 +38,8 @@ impl Process {
             .stderr(output)
             .spawn()
             .map_err(failed)?;
-        Ok(Process { program, log: log.to_path_buf(), child })
+        let name = program.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        Ok(Process { name, log: log.to_path_buf(), child })
     }
 
     pub fn id(&self) -> u32 {
@@ -59,7 +59,7 @@ impl Process {
         let log = fs::read_to_string(&self.log).unwrap_or_default();
         // A Go program's last words come before the stacks of all its goroutines.
         let words = log.split("\ngoroutine ").next().unwrap_or_default();
-        let what = format!("{} ended ({status}); the end of its log:\n{}", self.program.name(), last_lines(words, 8));
+        let what = format!("{} ended ({status}); the end of its log:\n{}", self.name, last_lines(words, 8));
         let problem = Problem::new(what);
         if log.contains("address already in use") {
             problem.next("another program took one of its ports meanwhile; start again, other ports will be chosen")

@@ -5,7 +5,8 @@
 //! needs: [workloads]
 //! steps:
 //! - apply: {apiVersion: batch/v1, kind: Job, metadata: {name: demo}, spec: …}
-//! - expect: {apiVersion: batch/v1, kind: Job, name: demo, matches: {status: {succeeded: 1}}, within: 20s}
+//! - expect: {apiVersion: batch/v1, kind: Job, name: demo, conditions: {Complete: "True"}, within: 20s}
+//! - patch: {apiVersion: batch/v1, kind: Job, name: demo, merge: {metadata: {labels: {a: b}}}}
 //! - delete: {apiVersion: batch/v1, kind: Job, name: demo}
 //! - pass: 2s
 //! ```
@@ -14,19 +15,23 @@
 //! that cluster-scoped objects get names of their own, too. All that a scenario applied is deleted at its end.
 
 mod matching;
+mod templates;
 #[cfg(test)]
 mod tests;
 
+use std::collections::BTreeMap;
+use std::path::Path;
 use std::time::Duration;
 
 use serde::{Deserialize, Deserializer};
 use serde_json::{Value, json};
 
-use crate::bed::{Bed, Discovery, Need};
+use crate::bed::{Bed, Discovery, Need, Resource};
 use crate::http::Request;
 use crate::problem::{Problem, Result};
 
-use matching::all_match;
+use matching::Pattern;
+use templates::Templates;
 
 /// How often an expectation is looked at again.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
@@ -37,14 +42,21 @@ const MANAGER: &str = "scenario";
 
 /// A scenario as written.
 #[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Scenario {
     /// What it shows, as a claim.
     pub about: String,
+    /// The configuration of the manager that has to be there, beyond its defaults; whoever runs the scenario starts it.
+    pub manager: Option<Value>,
     /// What must be there beside the API server.
     #[serde(default)]
     needs: Vec<Need>,
+    /// The version of kinds that name none.
+    #[serde(default)]
+    api_version: String,
     steps: Vec<Step>,
+    #[serde(skip)]
+    templates: Templates,
 }
 
 #[derive(Debug, Deserialize)]
@@ -52,39 +64,68 @@ pub struct Scenario {
 enum Step {
     /// Server-side apply of one object.
     Apply(Value),
+    /// The same of all objects of a template; what else is said fills its places.
+    Use(BTreeMap<String, Value>),
     /// Something that comes true, or stays true.
     Expect(Expectation),
+    /// Somebody changes an object.
+    Patch(Patch),
     Delete(Target),
     /// Time passes.
     Pass(#[serde(deserialize_with = "duration")] Duration),
 }
 
-/// One object.
+/// One object: by its own name, or by that of an object that owns it.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 struct Target {
+    #[serde(default)]
     api_version: String,
     kind: String,
-    name: String,
+    name: Option<String>,
+    owner: Option<String>,
     namespace: Option<String>,
 }
 
-/// What is expected of one object, or of all that a selector finds.
+/// A merge patch of one object.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct Patch {
+    #[serde(default)]
+    api_version: String,
+    kind: String,
+    name: Option<String>,
+    owner: Option<String>,
+    namespace: Option<String>,
+    /// `status`, if not the object itself.
+    subresource: Option<String>,
+    merge: Value,
+}
+
+/// What is expected of one object, or of all that are found.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 struct Expectation {
+    #[serde(default)]
     api_version: String,
     kind: String,
     namespace: Option<String>,
     /// One object ...
     name: Option<String>,
-    /// ... or those with these labels, as in a `labelSelector` query.
+    /// ... or those with these labels, as in a `labelSelector` query ...
     selector: Option<String>,
-    /// How many the selector finds.
+    /// ... or those that an object of this name owns. All of the kind, when nothing is said.
+    owner: Option<String>,
+    /// How many are found.
     count: Option<usize>,
     /// What every object found has: keys and list elements beyond these are ignored.
     #[serde(default)]
     matches: Value,
+    /// What at least one object found has.
+    some: Option<Value>,
+    /// What their conditions say: `STATUS`, `STATUS REASON` or `STATUS REASON: MESSAGE`; null when there is none.
+    #[serde(default)]
+    conditions: BTreeMap<String, Option<String>>,
     /// No such object.
     #[serde(default)]
     absent: bool,
@@ -107,6 +148,14 @@ impl Scenario {
             .map_err(|error| Problem::new(format!("the scenario cannot be read: {error}")))
     }
 
+    /// Reads a scenario file; its templates are in the folder `templates` beside it.
+    pub fn read(file: &Path, namespace: &str) -> Result<Scenario> {
+        let text = std::fs::read_to_string(file).map_err(|error| Problem::file("read", file, &error))?;
+        let mut scenario = Scenario::parse(&text, namespace)?;
+        scenario.templates = Templates::beside(file, namespace)?;
+        Ok(scenario)
+    }
+
     /// Whether a bed has all that it needs.
     pub fn suits(&self, bed: &dyn Bed) -> bool {
         self.needs.iter().all(|need| bed.has(*need))
@@ -117,7 +166,7 @@ impl Scenario {
         if let Some(need) = self.needs.iter().find(|need| !bed.has(**need)) {
             return Err(Problem::new(format!("the scenario needs {need}, which this bed does not play")));
         }
-        let mut run = Run { bed, namespace, discovery: Discovery::default(), applied: Vec::new() };
+        let mut run = Run { scenario: self, bed, namespace, discovery: Discovery::default(), applied: Vec::new() };
         let space = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}});
         let mut result = run.apply(&space).and_then(|()| run.await_service_account());
         for (index, step) in self.steps.iter().enumerate() {
@@ -131,6 +180,7 @@ impl Scenario {
 }
 
 struct Run<'a> {
+    scenario: &'a Scenario,
     bed: &'a dyn Bed,
     namespace: &'a str,
     discovery: Discovery,
@@ -142,13 +192,26 @@ impl Run<'_> {
     fn step(&mut self, step: &Step) -> Result<()> {
         match step {
             Step::Apply(object) => self.apply(object),
+            Step::Use(arguments) => {
+                let objects = self.scenario.templates.fill(arguments)?;
+                objects.iter().try_for_each(|object| self.apply(object))
+            }
             Step::Expect(expectation) => self.expect(expectation),
+            Step::Patch(patch) => self.patch(patch),
             Step::Delete(target) => self.delete(target),
             Step::Pass(duration) => {
                 self.bed.pass(*duration);
                 Ok(())
             }
         }
+    }
+
+    fn resource(&mut self, api_version: &str, kind: &str) -> Result<Resource> {
+        let api_version = if api_version.is_empty() { self.scenario.api_version.as_str() } else { api_version };
+        if api_version.is_empty() {
+            return Err(Problem::new(format!("the kind {kind} needs an apiVersion")));
+        }
+        self.discovery.resource(self.bed, api_version, kind)
     }
 
     fn apply(&mut self, object: &Value) -> Result<()> {
@@ -158,19 +221,52 @@ impl Run<'_> {
         let (api_version, kind) = (text(&object["apiVersion"], "apiVersion")?, text(&object["kind"], "kind")?);
         let name = text(&object["metadata"]["name"], "metadata.name")?;
         let namespace = object["metadata"]["namespace"].as_str().unwrap_or(self.namespace);
-        let path = self.discovery.resource(self.bed, &api_version, &kind)?.object(namespace, &name);
+        let path = self.resource(&api_version, &kind)?.object(namespace, &name);
         let answer = self.bed.send(&Request::apply(&path, MANAGER, object.clone()))?;
         answer.success(&format!("cannot apply {kind} {name}"))?;
         self.applied.push(path);
         Ok(())
     }
 
+    fn patch(&mut self, patch: &Patch) -> Result<()> {
+        let Patch { api_version, kind, name, owner, namespace, subresource, merge } = patch;
+        let target = Target {
+            api_version: api_version.clone(),
+            kind: kind.clone(),
+            name: name.clone(),
+            owner: owner.clone(),
+            namespace: namespace.clone(),
+        };
+        let mut path = self.path(&target)?;
+        if let Some(subresource) = subresource {
+            path = format!("{path}/{subresource}");
+        }
+        let answer = self.bed.send(&Request::merge(path.as_str(), merge.clone()))?;
+        answer.success(&format!("cannot patch {path}")).map(|_| ())
+    }
+
     fn delete(&mut self, target: &Target) -> Result<()> {
-        let Target { api_version, kind, name, namespace } = target;
-        let namespace = namespace.as_deref().unwrap_or(self.namespace);
-        let path = self.discovery.resource(self.bed, api_version, kind)?.object(namespace, name);
+        let path = self.path(target)?;
         let answer = self.bed.send(&Request::delete(format!("{path}?propagationPolicy=Background")))?;
-        answer.success(&format!("cannot delete {kind} {name}")).map(|_| ())
+        answer.success(&format!("cannot delete {path}")).map(|_| ())
+    }
+
+    /// The path of an object; one that is known by its owner must be there.
+    fn path(&mut self, target: &Target) -> Result<String> {
+        let resource = self.resource(&target.api_version, &target.kind)?;
+        let namespace = target.namespace.as_deref().unwrap_or(self.namespace);
+        let owner = match (&target.name, &target.owner) {
+            (Some(name), None) => return Ok(resource.object(namespace, name)),
+            (None, Some(owner)) => owner,
+            _ => return Err(Problem::new(format!("a {} is known by either its name or its owner", target.kind))),
+        };
+        let list = self.bed.send(&Request::get(resource.collection(namespace)))?.success("cannot be listed")?;
+        let all = list["items"].as_array().into_iter().flatten();
+        let names: Vec<&str> = all.filter(|item| is_owned(item, owner)).filter_map(name_of).collect();
+        match names[..] {
+            [name] => Ok(resource.object(namespace, name)),
+            _ => Err(Problem::new(format!("{owner} owns {} objects of kind {}", names.len(), target.kind))),
+        }
     }
 
     /// Pods need the namespace's ServiceAccount, where something makes one: the namespace `default` shows whether.
@@ -187,14 +283,19 @@ impl Run<'_> {
 
     fn expect(&mut self, expectation: &Expectation) -> Result<()> {
         let Expectation { api_version, kind, .. } = expectation;
+        // Who fails after something happened may never tell of it: events are no promise.
+        if kind == "Event" && self.bed.patience() > 1 {
+            return Ok(());
+        }
         let namespace = expectation.namespace.as_deref().unwrap_or(self.namespace);
-        let resource = self.discovery.resource(self.bed, api_version, kind)?;
-        let path = match (&expectation.name, &expectation.selector) {
-            (Some(name), None) => resource.object(namespace, name),
-            (None, Some(labels)) => {
+        let resource = self.resource(api_version, kind)?;
+        let path = match (&expectation.name, &expectation.selector, &expectation.owner) {
+            (Some(name), None, None) => resource.object(namespace, name),
+            (None, Some(labels), None) => {
                 format!("{}?labelSelector={}", resource.collection(namespace), escaped(labels))
             }
-            _ => return Err(Problem::new("an expectation has either a name or a selector")),
+            (None, None, _) => resource.collection(namespace),
+            _ => return Err(Problem::new("an expectation has either a name, a selector or an owner")),
         };
         let look = || self.look(&path, expectation);
         self.until(expectation.within, look).map_err(|problem| Problem::new(format!("{kind} {path}: {problem}")))?;
@@ -224,20 +325,24 @@ impl Run<'_> {
                 }
             }
         };
+        let is_meant = |object: &Value| expectation.owner.as_ref().is_none_or(|owner| is_owned(object, owner));
+        let found: Vec<Value> = found.into_iter().filter(is_meant).collect();
         let count = match (expectation.absent, expectation.count) {
             (true, _) => Some(0),
             (false, Some(count)) => Some(count),
-            (false, None) => expectation.name.as_ref().map(|_| 1),
+            (false, None) => expectation.name.as_ref().or(expectation.owner.as_ref()).map(|_| 1),
         };
+        let Expectation { matches, conditions, some, .. } = expectation;
         Ok(match count {
             Some(count) if count != found.len() => Err(format!("expected {count}, found {}", found.len())),
-            _ => all_match(&expectation.matches, &found),
+            _ => Pattern { matches, conditions, some: some.as_ref() }.check(&found),
         })
     }
 
     /// Looks again and again until it is so. Time is counted by what passed between the looks, so that a slow machine
     /// makes nothing fail that a fast one lets pass.
     fn until(&self, within: Duration, mut look: impl FnMut() -> Result<std::result::Result<(), String>>) -> Result<()> {
+        let within = within * self.bed.patience();
         let mut passed = Duration::ZERO;
         loop {
             let Err(difference) = look()? else {
@@ -259,6 +364,15 @@ impl Run<'_> {
         }
         Ok(())
     }
+}
+
+fn is_owned(object: &Value, owner: &str) -> bool {
+    let owners = object["metadata"]["ownerReferences"].as_array();
+    owners.is_some_and(|owners| owners.iter().any(|reference| reference["name"] == owner))
+}
+
+fn name_of(object: &Value) -> Option<&str> {
+    object["metadata"]["name"].as_str()
 }
 
 /// A query value; everything but the plainest characters is escaped.

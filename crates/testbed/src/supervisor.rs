@@ -125,6 +125,7 @@ impl Supervisor {
             plane.start_rest()?;
         }
         self.wait("nodes and ServiceAccounts", Launch::is_settled)?;
+        self.planes.iter_mut().try_for_each(Launch::start_manager)?;
         let info = BedInfo { supervisor: std::process::id(), planes: self.planes.iter().map(Launch::info).collect() };
         self.listen()?;
         crate::keys::write_secret(&info_file(&self.dir), &line(&info))?;

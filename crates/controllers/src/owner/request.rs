@@ -52,7 +52,7 @@ impl Owner {
         self.known.forget(key);
         self.slots.remove(key);
         let kueue_engine::Key { namespace, name } = engine_key(key);
-        self.engine.apply(Change::WorkloadGone { namespace, name }, self.clock.time());
+        self.apply(Change::WorkloadGone { namespace, name });
     }
 
     /// Somebody else's word counts, except where it only words things differently.
@@ -63,7 +63,7 @@ impl Owner {
             spec.status = ours.clone();
         }
         self.known.set(key.clone(), object);
-        self.engine.apply(Change::Workload(spec), self.clock.time());
+        self.apply(Change::Workload(spec));
         self.touch_queues_around(key);
     }
 
@@ -82,7 +82,7 @@ impl Owner {
             spec.status = status.clone();
         }
         change(&mut spec.status);
-        self.engine.apply(Change::Workload(spec), self.clock.time());
+        self.apply(Change::Workload(spec));
     }
 
     /// Puts what a job reports into the status of its Workload.
@@ -101,7 +101,7 @@ impl Owner {
         let condition = match fact.report {
             Report::Stopped => {
                 let kueue_engine::Key { namespace, name } = engine_key(&key);
-                return self.engine.apply(Change::JobStopped { namespace, name }, now);
+                return self.apply(Change::JobStopped { namespace, name });
             }
             Report::OnHold(is_held) => {
                 let kueue_engine::Key { namespace, name } = engine_key(&key);
@@ -296,13 +296,21 @@ impl Owner {
         self.restless.clear();
         self.postponed.clear();
         let slots = std::mem::take(&mut self.slots);
-        for key in self.known.keys(|_| true) {
-            if let Some(object) = self.known.get(&key) {
-                self.engine.apply(Change::Workload(self.known.spec_of(object)), self.clock.time());
-            }
-        }
+        self.tell_all_workloads();
         for held in slots.into_values().filter_map(|slot| slot.held) {
             self.on_workload(held);
+        }
+        // What jobs reported and nobody wrote has to be reported again.
+        self.mending.ask_jobs();
+    }
+
+    /// Every Workload is as the server shows it.
+    pub(super) fn tell_all_workloads(&mut self) {
+        for key in self.known.keys(|_| true) {
+            if let Some(object) = self.known.get(&key) {
+                let spec = self.known.spec_of(object);
+                self.apply(Change::Workload(spec));
+            }
         }
     }
 

@@ -1,6 +1,7 @@
 //! How far a status that is wanted is from the one that is there.
 
 use kueue_api::kueue::names::condition;
+use kueue_api::kueue::names::reason::quota;
 use kueue_api::kueue::v1beta2::WorkloadStatus;
 use kueue_api::meta::Condition;
 use kueue_engine::Status;
@@ -37,11 +38,19 @@ pub(super) fn distance(there: &WorkloadStatus, wanted: &WorkloadStatus) -> Dista
     }
 }
 
+/// Whether a text under this reason names somebody's mistake: another text is another mistake, and not the same one in
+/// other numbers.
+fn names_a_mistake(reason: &str) -> bool {
+    reason == quota::MISCONFIGURED
+}
+
 /// The status without the words, its conditions in a fixed order.
 fn bare(status: &WorkloadStatus) -> WorkloadStatus {
     let mut status = status.clone();
     for condition in &mut status.conditions {
-        condition.message.clear();
+        if !names_a_mistake(&condition.reason) {
+            condition.message.clear();
+        }
         condition.observed_generation = 0;
     }
     status.conditions.sort_by(|a, b| a.r#type.cmp(&b.r#type));
@@ -60,7 +69,9 @@ pub(super) fn says_the_same(one: &Status, other: &Status) -> bool {
 fn bare_engine(status: &Status) -> Status {
     let mut status = status.clone();
     for condition in &mut status.conditions {
-        condition.message = "".into();
+        if !names_a_mistake(&condition.reason) {
+            condition.message = "".into();
+        }
         condition.generation = 0;
     }
     status.conditions.sort_by_key(|condition| condition.kind);
@@ -96,6 +107,10 @@ mod tests {
         let other =
             status(&[("QuotaReserved", "NoMatchingFlavor", "needs 2"), ("Admitted", "NoReservation", "")], json!({}));
         assert_eq!(distance(&there, &other), Distance::Decision);
+        let mistake = |text| status(&[("QuotaReserved", "Misconfigured", text)], json!({}));
+        let (no_queue, no_cluster_queue) =
+            (mistake("LocalQueue a doesn't exist"), mistake("ClusterQueue b doesn't exist"));
+        assert_eq!(distance(&no_queue, &no_cluster_queue), Distance::Decision, "another mistake");
         let counted = status(
             &[("QuotaReserved", "WaitingForQuota", "needs 2"), ("Admitted", "NoReservation", "")],
             json!({"requeueState": {"count": 1}}),

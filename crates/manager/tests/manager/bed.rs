@@ -10,13 +10,15 @@ use std::time::Duration;
 use http::{HeaderValue, Method, Request};
 use kube::client::Body;
 use kueue_api::config::{DEFAULT_NAMESPACE, load};
+use kueue_apiserver::faults::Faults;
 use kueue_apiserver::{ApiServer, Image, Settings};
 use kueue_core::gates::Gates;
 use kueue_manager::{Manager, Observer};
 use kueue_runtime::clock::Clock;
 use serde_json::{Value, json};
+use tower::{Layer as _, ServiceExt as _};
 
-const START: &str = "2026-01-01T00:00:00Z";
+pub(crate) const START: &str = "2026-01-01T00:00:00Z";
 const KUEUE: &str = "/apis/kueue.x-k8s.io/v1beta2";
 const JOBS: &str = "/apis/batch/v1/namespaces/default/jobs";
 /// One manager alone, which nobody has to elect.
@@ -28,7 +30,7 @@ fn settings() -> Settings {
 }
 
 /// A server with all of our definitions. To read them takes seconds, so it happens once for all tests.
-fn image() -> Image {
+pub(crate) fn image() -> Image {
     static IMAGE: OnceLock<Image> = OnceLock::new();
     let beside = || {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
@@ -48,6 +50,24 @@ async fn prepare() -> Image {
         assert_eq!(answer.status(), 201, "{}", kind.name);
     }
     server.image()
+}
+
+/// Shows the log of tests that fail; KUEUE_TEST_LOG says how much.
+pub(crate) fn show_log() {
+    let level = std::env::var("KUEUE_TEST_LOG").ok().and_then(|level| level.parse().ok());
+    let level = level.unwrap_or(tracing_subscriber::filter::LevelFilter::WARN);
+    drop(tracing_subscriber::fmt().with_test_writer().without_time().with_max_level(level).try_init());
+}
+
+/// Speaks to the server as its administrator, over a connection that is as reliable as the faults say.
+pub(crate) fn faulty_client(server: &ApiServer, faults: &Faults) -> kube::Client {
+    let token: HeaderValue = format!("Bearer {}", server.admin_token()).parse().unwrap();
+    let faulty = faults.layer(server.clone());
+    let service = tower::service_fn(move |mut request: Request<Body>| {
+        request.headers_mut().insert("authorization", token.clone());
+        faulty.clone().oneshot(request)
+    });
+    kube::Client::new(service, "default")
 }
 
 /// Speaks to the server as its administrator. Requests that change something are counted.
@@ -113,10 +133,7 @@ impl Bed {
     }
 
     async fn empty() -> Self {
-        // Shown for tests that fail; KUEUE_TEST_LOG says how much.
-        let level = std::env::var("KUEUE_TEST_LOG").ok().and_then(|level| level.parse().ok());
-        let level = level.unwrap_or(tracing_subscriber::filter::LevelFilter::WARN);
-        drop(tracing_subscriber::fmt().with_test_writer().without_time().with_max_level(level).try_init());
+        show_log();
         let server = ApiServer::start(Settings { image: Some(image()), ..settings() });
         let (writes, clock) = (Arc::default(), Clock::starting_at(START.parse().unwrap()));
         Self { client: client(&server, &writes), server, clock, writes, manager: None, observer: Observer::default() }

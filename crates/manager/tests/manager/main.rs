@@ -2,6 +2,7 @@
 
 mod bed;
 mod replicas;
+mod scenarios;
 
 use bed::Bed;
 use serde_json::json;

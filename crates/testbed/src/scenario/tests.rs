@@ -137,11 +137,70 @@ fn lists_match_when_every_expected_element_is_found() {
 }
 
 #[test]
+fn conditions_say_what_is_expected_and_maybe_more() {
+    let steps = "
+- apply: {apiVersion: v1, kind: Pod, metadata: {name: a}}
+- patch: {apiVersion: v1, kind: Pod, name: a, merge: {metadata: {name: a}}}
+- expect: {apiVersion: v1, kind: Pod, name: a, conditions: {A: null}}
+- expect: {apiVersion: v1, kind: Pod, name: a, conditions: {A: 'True'}, within: 0s}";
+    check(
+        steps,
+        &expect![[r#"
+        step 4: Pod /api/v1/namespaces/demo/pods/a: not within 0ns: condition A: expected Some("True"), found "nothing"
+    "#]],
+    );
+    let object = json!({"status": {"conditions": [
+        {"type": "A", "status": "False", "reason": "Waits", "message": "for 2 more"}]}});
+    let says = |expected: Option<&str>| {
+        let conditions = BTreeMap::from([("A".to_string(), expected.map(String::from))]);
+        let pattern = Pattern { matches: &Value::Null, conditions: &conditions, some: None };
+        pattern.check(std::slice::from_ref(&object)).is_ok()
+    };
+    for fits in ["False", "False Waits", "False Waits: for", "False Waits: for 2 more"] {
+        assert!(says(Some(fits)), "{fits}");
+    }
+    for differs in ["True", "False Wait", "False Waits: for 2 mor", "False Waits: for 3 more"] {
+        assert!(!says(Some(differs)), "{differs}");
+    }
+    assert!(!says(None));
+}
+
+#[test]
+fn one_of_many_is_found_by_its_owner_or_its_looks() {
+    let steps = "
+- apply: {apiVersion: v1, kind: Pod, metadata: {name: a, ownerReferences: [{name: x}]}}
+- apply: {apiVersion: v1, kind: Pod, metadata: {name: b}, spec: {node: one}}
+- expect: {apiVersion: v1, kind: Pod, owner: x, matches: {metadata: {name: a}}}
+- expect: {apiVersion: v1, kind: Pod, some: {spec: {node: one}}}
+- delete: {apiVersion: v1, kind: Pod, owner: x}
+- expect: {apiVersion: v1, kind: Pod, owner: x, absent: true}
+- expect: {apiVersion: v1, kind: Pod, some: {spec: {node: two}}, within: 0s}";
+    check(
+        steps,
+        &expect![[r#"
+        step 7: Pod /api/v1/namespaces/demo/pods: not within 0ns: none of 1 is like {"spec":{"node":"two"}}
+    "#]],
+    );
+}
+
+#[test]
 fn mistakes_in_a_scenario_are_told() {
     check(
-        "- expect: {apiVersion: v1, kind: Pod}",
+        "- expect: {apiVersion: v1, kind: Pod, name: a, owner: b}",
         &expect![[r#"
-        step 1: an expectation has either a name or a selector
+        step 1: an expectation has either a name, a selector or an owner
+    "#]],
+    );
+    check(
+        "- patch: {apiVersion: v1, kind: Pod, merge: {}}",
+        &expect![[r#"
+        step 1: a Pod is known by either its name or its owner
+    "#]],
+    );
+    check(
+        "- delete: {kind: Pod, name: a}",
+        &expect![[r#"
+        step 1: the kind Pod needs an apiVersion
     "#]],
     );
     check(

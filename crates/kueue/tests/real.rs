@@ -1,0 +1,128 @@
+//! The scenarios of `testbed/manager` with the built manager on a real control plane.
+//!
+//! They share the control plane, each in a namespace of its own; those that need another configuration come after the
+//! others, with another manager. `cargo test -p kueue --test real -- WORD…` runs those with one of the words in their name.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::Mutex;
+use std::time::Instant;
+
+use kueue_testbed::cache::Cache;
+use kueue_testbed::nodes::NodeGroup;
+use kueue_testbed::scenario::Scenario;
+use kueue_testbed::{Plane, PlaneSpec, Planes, Problem, Profile, Result, recipe, toolchain};
+use serde_json::json;
+
+/// More only compete for the machine.
+const AT_ONCE: usize = 8;
+/// A scenario and what its file is called.
+type Named = (String, Scenario);
+
+fn main() -> ExitCode {
+    let words: Vec<String> = std::env::args().skip(1).filter(|word| !word.starts_with('-')).collect();
+    match run(&words) {
+        Ok(0) => ExitCode::SUCCESS,
+        Ok(_) => ExitCode::FAILURE,
+        Err(problem) => {
+            eprintln!("{problem}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Runs all scenarios that are wanted; says how many failed.
+fn run(words: &[String]) -> Result<usize> {
+    let groups = by_configuration(words)?;
+    let cache = Cache::find()?;
+    toolchain::build(&cache, &mut say)?;
+    let bed = format!("manager-{:08x}", recipe::fnv1a(&[env!("CARGO_MANIFEST_DIR")]) & 0xffff_ffff);
+    let planes = Planes::start(&cache, &bed, vec![PlaneSpec::new(Profile::Full, nodes())], &mut say)?;
+    let plane = planes.plane(1)?;
+    plane.install_manager()?;
+    let (mut passed, mut failed) = (0, Vec::new());
+    for (number, (configuration, scenarios)) in groups.into_iter().enumerate() {
+        let dir = plane.info().logs.with_file_name(format!("manager-{number}"));
+        let mut manager = plane.start_manager(Path::new(env!("CARGO_BIN_EXE_kueue")), &configuration, &dir)?;
+        let (fine, mut not) = run_at_once(&plane, scenarios);
+        manager.check()?;
+        drop(manager);
+        let log = plane.info().logs.join("kueue.log");
+        std::fs::rename(&log, dir.join("kueue.log")).map_err(|error| Problem::file("move", &log, &error))?;
+        passed += fine;
+        failed.append(&mut not);
+    }
+    for (name, problem) in &failed {
+        println!("\n---- {name} ----\n{problem}");
+    }
+    if !failed.is_empty() {
+        println!("\nlogs: {}", plane.info().logs.display());
+    }
+    let verdict = if failed.is_empty() { "ok" } else { "FAILED" };
+    println!("\ntest result: {verdict}. {passed} passed; {} failed; 0 ignored", failed.len());
+    Ok(failed.len())
+}
+
+fn say(line: &str) {
+    eprintln!("testbed: {line}");
+}
+
+/// Enough for all scenarios that run at once.
+fn nodes() -> Vec<NodeGroup> {
+    let capacity = [("cpu", "64"), ("memory", "256Gi"), ("pods", "200")];
+    let capacity = capacity.map(|(name, amount)| (name.to_string(), amount.to_string())).into();
+    let labels = BTreeMap::from([("kubernetes.io/os".to_string(), "linux".to_string())]);
+    vec![NodeGroup { name: "pretend".to_string(), count: 2, capacity, labels, taints: Vec::new() }]
+}
+
+/// The scenarios with the text of the configuration that they need.
+fn by_configuration(words: &[String]) -> Result<BTreeMap<String, Vec<Named>>> {
+    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../testbed/manager");
+    let entries = std::fs::read_dir(&folder).map_err(|error| Problem::file("read", &folder, &error))?;
+    let mut groups: BTreeMap<String, Vec<Named>> = BTreeMap::new();
+    for file in entries.flatten().map(|entry| entry.path()).filter(|path| path.is_file()) {
+        let name = file.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+        if !words.is_empty() && !words.iter().any(|word| name.contains(word.as_str())) {
+            continue;
+        }
+        let scenario = Scenario::read(&file, &name)?;
+        let mut configuration = scenario.manager.clone().unwrap_or_else(|| json!({}));
+        configuration["apiVersion"] = "config.kueue.x-k8s.io/v1beta2".into();
+        configuration["kind"] = "Configuration".into();
+        // The one before was killed, and its Lease would be waited for.
+        configuration["leaderElection"] = json!({"leaderElect": false});
+        groups.entry(configuration.to_string()).or_default().push((name, scenario));
+    }
+    Ok(groups)
+}
+
+/// How many passed, and what is wrong with the others.
+fn run_at_once(plane: &Plane, scenarios: Vec<Named>) -> (usize, Vec<(String, String)>) {
+    let (passed, failed) = (Mutex::new(0), Mutex::new(Vec::new()));
+    let line = Mutex::new(scenarios);
+    let next = || line.lock().expect("nobody panics in line").pop();
+    std::thread::scope(|scope| {
+        for _ in 0..AT_ONCE {
+            scope.spawn(|| {
+                while let Some((name, scenario)) = next() {
+                    let begin = Instant::now();
+                    let outcome = scenario.run(plane, &name);
+                    let seconds = begin.elapsed().as_secs_f64();
+                    match outcome {
+                        Ok(()) => {
+                            println!("test {name} ... ok ({seconds:.1} s)");
+                            *passed.lock().expect("nobody panics while counting") += 1;
+                        }
+                        Err(problem) => {
+                            println!("test {name} ... FAILED");
+                            let told = format!("{}\n{problem}", scenario.about);
+                            failed.lock().expect("nobody panics while counting").push((name, told));
+                        }
+                    }
+                }
+            });
+        }
+    });
+    (passed.into_inner().unwrap_or_default(), failed.into_inner().unwrap_or_default())
+}

@@ -1,0 +1,148 @@
+//! The scenarios of `testbed/manager` on the embedded server, in virtual time and with a pretend world; and again with an
+//! API server that fails in every way, and with a manager that is killed again and again.
+//!
+//! `cargo test -p kueue --test real` runs the same files on a real control plane.
+
+#![allow(clippy::unwrap_used, reason = "a bed that cannot be made fails its test")]
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use kueue_api::config::{DEFAULT_NAMESPACE, load};
+use kueue_apiserver::faults::{Faults, Rule};
+use kueue_core::gates::Gates;
+use kueue_manager::Manager;
+use kueue_runtime::clock::Clock;
+use kueue_testbed::bed::Need;
+use kueue_testbed::embedded::Embedded;
+use kueue_testbed::scenario::Scenario;
+use kueue_world::World;
+use kueue_world::behaviour::Defaults;
+use serde_json::{Value, json};
+
+use crate::bed::{START, faulty_client, image, show_log};
+
+/// What a manager has to live with.
+#[derive(Clone, Copy, PartialEq)]
+enum Weather {
+    Fine,
+    /// Of a hundred requests, and of a hundred watches, a few meet each fault there is.
+    Faulty,
+    /// The manager is killed every few seconds, whatever it is doing, and another one begins.
+    Killed,
+}
+
+const FAULT_RATE: f64 = 0.03;
+const KILLED_EVERY: Duration = Duration::from_millis(3700);
+/// How much longer than usual things may take when something goes wrong all the time.
+const PATIENCE: u32 = 20;
+
+fn folder() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../testbed/manager")
+}
+
+fn check(name: &str, weather: Weather) {
+    show_log();
+    let scenario = Scenario::read(&folder().join(format!("{name}.yaml")), name).unwrap();
+    let bed = Embedded::start_from(Some(image()), [1; 32]).unwrap().playing(Need::Workloads);
+    let bed = if weather == Weather::Fine { bed } else { bed.with_patience(PATIENCE) };
+    let config = scenario.manager.clone().unwrap_or_else(|| json!({}));
+    let server = bed.server().clone();
+    bed.within(async {
+        let clock = Clock::starting_at(START.parse().unwrap());
+        let reliable = faulty_client(&server, &Faults::new(0, []));
+        let pods = Defaults { domain: "test.example.com".to_owned(), ..Defaults::default() };
+        tokio::spawn(World::new(reliable.clone(), clock, pods).with_nodes(nodes()).run());
+        let client = match weather {
+            Weather::Faulty => faulty_client(&server, &Faults::new(7, Rule::all(FAULT_RATE))),
+            Weather::Fine | Weather::Killed => reliable,
+        };
+        tokio::spawn(async move {
+            loop {
+                let manager = tokio::spawn(manager(&config, client.clone(), clock).run());
+                match weather {
+                    Weather::Killed => tokio::time::sleep(KILLED_EVERY).await,
+                    Weather::Fine | Weather::Faulty => std::future::pending().await,
+                }
+                manager.abort();
+            }
+        });
+    });
+    if let Err(problem) = scenario.run(&bed, name) {
+        panic!("{}\n{problem}", scenario.about);
+    }
+}
+
+fn manager(config: &Value, client: kube::Client, clock: Clock) -> Manager {
+    let mut config = config.clone();
+    config["apiVersion"] = "config.kueue.x-k8s.io/v1beta2".into();
+    config["kind"] = "Configuration".into();
+    // Whoever is killed leaves its Lease behind, and the next one would wait for it.
+    config["leaderElection"] = json!({"leaderElect": false});
+    let config = load(&config.to_string(), DEFAULT_NAMESPACE).unwrap();
+    Manager::new(config, Gates::default(), client, clock, "manager".to_owned())
+}
+
+fn nodes() -> Vec<Value> {
+    let capacity = json!({"cpu": "64", "memory": "256Gi", "pods": "200"});
+    vec![json!({
+        "apiVersion": "v1", "kind": "Node", "metadata": {"name": "pretend", "labels": {"kubernetes.io/os": "linux"}},
+        "status": {"capacity": capacity, "allocatable": capacity}})]
+}
+
+macro_rules! scenarios {
+    (always { $($test:ident $file:literal)* } in_fine_weather { $($fine:ident $fine_file:literal)* }) => {
+        mod in_fine_weather {
+            $(#[test] fn $test() { super::check($file, super::Weather::Fine); })*
+            $(#[test] fn $fine() { super::check($fine_file, super::Weather::Fine); })*
+        }
+
+        mod with_faults {
+            $(#[test] fn $test() { super::check($file, super::Weather::Faulty); })*
+        }
+
+        mod with_kills {
+            $(#[test] fn $test() { super::check($file, super::Weather::Killed); })*
+        }
+
+        #[test]
+        fn every_scenario_file_is_run() {
+            let files = std::fs::read_dir(folder()).unwrap().map(|entry| entry.unwrap().path());
+            let files = files.filter(|path| path.is_file());
+            let mut files: Vec<String> =
+                files.map(|path| path.file_stem().unwrap().to_string_lossy().into_owned()).collect();
+            files.sort();
+            let mut run = vec![$($file,)* $($fine_file),*];
+            run.sort_unstable();
+            assert_eq!(files, run);
+        }
+    };
+}
+
+scenarios! {
+    always {
+    an_external_check_decides "admission-check"
+    bad_references_are_told_and_mended "bad-references"
+    quota_is_borrowed_and_reclaimed "borrowing-and-reclaim"
+    a_circle_of_cohorts_holds_nobody_for_ever "cohort-cycle"
+    queues_share_fairly "fair-sharing"
+    cohorts_lend_through_cohorts "hierarchical-cohorts"
+    a_job_is_deleted "job-deleted"
+    a_job_is_edited "job-edited"
+    a_job_is_finished "job-finished"
+    a_job_that_runs_already_is_stopped "job-not-suspended"
+    a_job_is_scaled "job-scaled"
+    a_job_is_admitted_in_part "partial-admission"
+    priorities_decide "priorities"
+    a_job_moves_to_another_queue "queue-moved"
+    quota_changes_under_load "quota-change"
+    a_single_job_completes "single-job"
+    queues_are_stopped_and_drained "stop-and-drain"
+    }
+
+    // What they show depends on who is how fast.
+    in_fine_weather {
+    a_late_job_returns_to_the_head "pods-ready-timeout-head"
+    a_late_job_returns_to_the_tail "pods-ready-timeout-tail"
+    }
+}

@@ -1,0 +1,93 @@
+//! Our manager on a control plane: what its manifests install, and its process, with the rights of its account alone.
+
+use std::path::Path;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use crate::bed::{Bed, Discovery};
+use crate::cache::{make_dir, write};
+use crate::control::PlaneInfo;
+use crate::http::{Client, Request};
+use crate::keys::write_secret;
+use crate::launch::kubeconfig;
+use crate::problem::{Problem, Result};
+use crate::process::Process;
+
+const MANIFESTS: &str = include_str!("../../../dist/manifests.yaml");
+const NAMESPACE: &str = "kueue-system";
+const ACCOUNT: &str = "kueue-controller-manager";
+/// The configuration that says nothing.
+pub(crate) const DEFAULTS: &str = "apiVersion: config.kueue.x-k8s.io/v1beta2\nkind: Configuration\n";
+/// The manager is a process here and no pod, and nobody answers for its Services yet: what would call them would fail.
+const LEFT_OUT: [&str; 4] =
+    ["Deployment", "APIService", "MutatingWebhookConfiguration", "ValidatingWebhookConfiguration"];
+/// How long an API server may take to serve a new kind.
+const SERVED_WITHIN: Duration = Duration::from_secs(60);
+const LOOK_EVERY: Duration = Duration::from_millis(100);
+
+/// The administrator's way to a control plane.
+pub(crate) struct Reach<'a> {
+    pub client: &'a Client,
+    pub info: &'a PlaneInfo,
+}
+
+impl Reach<'_> {
+    /// Writes a kubeconfig that is a ServiceAccount.
+    pub(crate) fn write_account(&self, namespace: &str, name: &str, file: &Path) -> Result<()> {
+        let path = format!("/api/v1/namespaces/{namespace}/serviceaccounts/{name}/token");
+        let day = json!({"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {"expirationSeconds": 86400}});
+        let doing = format!("no token for ServiceAccount {namespace}/{name}");
+        let answer = self.client.send(&Request::post(path, day))?.success(&doing)?;
+        let token = answer["status"]["token"].as_str().map(String::from);
+        let token = token.ok_or_else(|| Problem::new(format!("{doing}: the answer has none: {answer}")))?;
+        write_secret(file, &kubeconfig(&self.info.server, &self.info.authority, name, &token))
+    }
+}
+
+/// Applies the manifests, and waits until all of their kinds are served.
+pub(crate) fn install(client: &Client) -> Result<()> {
+    let objects: Vec<Value> = serde_saphyr::from_multiple(MANIFESTS)
+        .map_err(|error| Problem::new(format!("the manifests cannot be read: {error}")))?;
+    let mut discovery = Discovery::default();
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_string();
+    for object in objects.iter().filter(|object| !LEFT_OUT.contains(&text(&object["kind"]).as_str())) {
+        let (kind, name) = (text(&object["kind"]), text(&object["metadata"]["name"]));
+        let resource = discovery.resource(client, &text(&object["apiVersion"]), &kind)?;
+        let path = resource.object(&text(&object["metadata"]["namespace"]), &name);
+        let answer = client.send(&Request::apply(&path, "testbed", object.clone()))?;
+        answer.success(&format!("cannot install {kind} {name}"))?;
+    }
+    objects.iter().filter(|object| object["kind"] == "CustomResourceDefinition").try_for_each(|crd| {
+        // Other versions than the stored one need somebody who converts.
+        let mut versions = crd["spec"]["versions"].as_array().into_iter().flatten();
+        let stored = versions.find(|version| version["storage"] == true).map(|version| text(&version["name"]));
+        let (group, plural) = (text(&crd["spec"]["group"]), text(&crd["spec"]["names"]["plural"]));
+        await_kind(client, &format!("/apis/{group}/{}/{plural}", stored.unwrap_or_default()))
+    })
+}
+
+fn await_kind(client: &Client, path: &str) -> Result<()> {
+    let mut passed = Duration::ZERO;
+    while !client.send(&Request::get(format!("{path}?limit=1")))?.is_success() {
+        if passed >= SERVED_WITHIN {
+            return Err(Problem::new(format!(
+                "{path} is not served {SERVED_WITHIN:?} after its definition was applied"
+            )));
+        }
+        Bed::pass(client, LOOK_EVERY);
+        passed += LOOK_EVERY;
+    }
+    Ok(())
+}
+
+/// Starts the manager with files of its own in `dir`. It ends with the calling thread at the latest.
+pub(crate) fn start(reach: &Reach<'_>, program: &Path, configuration: &str, dir: &Path) -> Result<Process> {
+    make_dir(dir)?;
+    let (kubeconfig, config) = (dir.join("kubeconfig"), dir.join("config.yaml"));
+    reach.write_account(NAMESPACE, ACCOUNT, &kubeconfig)?;
+    write(&config, configuration)?;
+    let flag = |name: &str, file: &Path| format!("--{name}={}", file.display());
+    let args = ["manager".to_string(), flag("config", &config), flag("kubeconfig", &kubeconfig)];
+    Process::start(program, &args, dir, &reach.info.logs.join("kueue.log"))
+}
