@@ -58,7 +58,7 @@ fn start(arguments: &Arguments, checked: Checked) -> Result<(), String> {
         let Checked { configuration, gates, .. } = checked;
         let config = configuration.clone();
         let manager = Manager::new(configuration, gates, client.clone(), clock, instance(clock));
-        let serving = serve(&config, &manager.observer(), client).await.map_err(|error| error.to_string())?;
+        let serving = serve(&config, &manager.observer(), client, clock).await.map_err(|error| error.to_string())?;
         // It ends with the runtime, after the manager has.
         tokio::spawn(serving);
         manager.run_until(told_to_end()).await;

@@ -12,6 +12,7 @@ mod metrics;
 mod observer;
 mod queues;
 mod serve;
+mod webhooks;
 
 use kueue_api::config::Configuration;
 use kueue_api::config::v1beta2::SourceKind;
@@ -63,7 +64,6 @@ impl std::fmt::Debug for Manager {
 /// What the parts of a running manager share.
 struct Shared {
     config: Configuration,
-    gates: Gates,
     client: Client,
     clock: Clock,
     recorder: Recorder,
@@ -125,9 +125,11 @@ impl Manager {
         let candidate = leading::candidate(&config, connection, clock, instance);
         let engine = Handle::new(inputs.clone());
         observer.set_scrape(metrics::Scrape::new(metrics.clone(), engine.clone(), &mut informers));
-        let shared = Shared { config, gates, client, clock, recorder, engine };
+        let shared = Shared { config, client, clock, recorder, engine };
+        let settings = std::sync::Arc::new(job_settings(&shared.config, gates));
+        webhooks::connect(&shared.config, &settings, &shared.client, &mut informers, &observer);
         let lines = JobLines { facts, look_again };
-        let reconcilers = connect_all(&shared, &mut informers, &lines, touched_line, &mut tasks);
+        let reconcilers = connect_all(&shared, &mut informers, settings, &lines, touched_line, &mut tasks);
         let synced = informers.run(&shared.client, &mut tasks);
         let decide = leading::Decide { inputs, engine: shared.engine, metrics, observer, reconcilers };
         tokio::select! {
@@ -143,12 +145,12 @@ impl Manager {
 fn connect_all(
     shared: &Shared,
     informers: &mut Informers,
+    settings: std::sync::Arc<JobSettings>,
     lines: &JobLines,
     touched: UnboundedReceiver<Touched>,
     tasks: &mut JoinSet<()>,
 ) -> impl Fn(&mut JoinSet<()>) + use<> {
     let queues = queues::connect(shared, informers, touched, tasks);
-    let settings = std::sync::Arc::new(job_settings(&shared.config, shared.gates));
     let jobs = jobs::connect::<batch_job::Job>(shared, informers, settings, lines, tasks);
     move |tasks| {
         queues(tasks);

@@ -1,9 +1,16 @@
-//! A running manager from outside: whether it is ready, and its metrics.
+//! A running manager from outside: whether it is ready, its metrics, and what it answers.
 
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
+use kueue_runtime::server::Answer;
+use kueue_webhooks::Webhooks;
+use tokio::sync::watch;
+
 use crate::metrics::Scrape;
+use crate::webhooks::Stores;
+
+/// Namespaces with a LocalQueue for jobs that name none; missing when all jobs wait, queue or not.
+pub(crate) type DefaultNamespaces = Option<Vec<String>>;
 
 /// Looks at a manager. Copies look at the same one.
 #[derive(Clone, Default)]
@@ -11,8 +18,10 @@ pub struct Observer(Arc<Inner>);
 
 #[derive(Default)]
 struct Inner {
-    is_ready: AtomicBool,
+    is_ready: watch::Sender<bool>,
     scrape: OnceLock<Scrape>,
+    webhooks: OnceLock<Webhooks<Stores>>,
+    default_namespaces: watch::Sender<DefaultNamespaces>,
 }
 
 impl std::fmt::Debug for Observer {
@@ -24,7 +33,13 @@ impl std::fmt::Debug for Observer {
 impl Observer {
     /// Whether it knows everything that exists.
     pub fn is_ready(&self) -> bool {
-        self.0.is_ready.load(Ordering::Relaxed)
+        *self.0.is_ready.borrow()
+    }
+
+    /// Waits until it knows everything that exists.
+    pub async fn ready(&self) {
+        // The sender is as old as this.
+        drop(self.0.is_ready.subscribe().wait_for(|is_ready| *is_ready).await);
     }
 
     /// Its metrics in the text format of Prometheus; none when it does not run.
@@ -32,11 +47,29 @@ impl Observer {
         self.0.scrape.get()?.text().await
     }
 
+    /// What it answers when the API server asks about an object; none when it does not run.
+    pub async fn review(&self, path: &str, body: &[u8]) -> Option<Answer> {
+        Some(self.0.webhooks.get()?.answer(path, body).await)
+    }
+
+    /// Means something once it is [`ready`](Self::ready).
+    pub(crate) fn default_namespaces(&self) -> watch::Receiver<DefaultNamespaces> {
+        self.0.default_namespaces.subscribe()
+    }
+
     pub(crate) fn set_ready(&self) {
-        self.0.is_ready.store(true, Ordering::Relaxed);
+        self.0.is_ready.send_replace(true);
     }
 
     pub(crate) fn set_scrape(&self, scrape: Scrape) {
         self.0.scrape.get_or_init(|| scrape);
+    }
+
+    pub(crate) fn set_webhooks(&self, webhooks: Webhooks<Stores>) {
+        self.0.webhooks.get_or_init(|| webhooks);
+    }
+
+    pub(crate) fn set_default_namespaces(&self, namespaces: DefaultNamespaces) {
+        self.0.default_namespaces.send_replace(namespaces);
     }
 }

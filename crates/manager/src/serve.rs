@@ -5,19 +5,21 @@ mod access;
 mod tests;
 
 use std::io;
-use std::path::Path;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, Request, Response, StatusCode, header};
-use http_body_util::Full;
+use http_body_util::{BodyExt as _, Full, Limited};
 use hyper::body::Incoming;
 use kueue_api::config::Configuration;
 use kueue_api::config::tls::TlsSettings;
-use kueue_api::kueue::names::install::METRICS_CERT_DIR;
+use kueue_api::kueue::names::install::{METRICS_CERT_DIR, WEBHOOK_SERVICE};
 use kueue_runtime::client::{Client, Limits};
+use kueue_runtime::clock::Clock;
 use kueue_runtime::server::{self, Answer, Certificate, Demands, Handler};
+use kueue_webhooks::Keeper;
 use tokio::net::TcpListener;
 use tokio::task::JoinSet;
 use tracing::{info, warn};
@@ -29,6 +31,8 @@ use access::Access;
 const OFF: &str = "0";
 /// How often files with certificates are read again.
 const READ_AGAIN: Duration = Duration::from_secs(60);
+/// More than the API server lets an object and its old version have.
+const LARGEST_REVIEW: usize = 8 * 1024 * 1024;
 const METRICS_PATH: &str = "/metrics";
 /// The text format of Prometheus.
 const PROMETHEUS_TEXT: &str = "text/plain; version=0.0.4; charset=utf-8; escaping=underscores";
@@ -52,31 +56,72 @@ pub async fn serve(
     config: &Configuration,
     observer: &Observer,
     client: kube::Client,
+    clock: Clock,
 ) -> Result<impl Future<Output = ()> + Send + use<>, ServeError> {
     let mut tasks = JoinSet::new();
+    let demands = demands(config)?;
+    let hooks = Certificate::default();
+    let webhook = &config.webhook;
+    let address = webhook.port.map(|port| format!("{}:{port}", webhook.host)).unwrap_or_default();
+    if let Some(listener) = open(&address, "webhooks").await? {
+        let keeper = keeper(config, observer, client.clone(), clock, &hooks);
+        let ready = observer.clone();
+        tasks.spawn(async move {
+            // Before everything is listed nobody knows which namespaces have a queue for everybody.
+            ready.ready().await;
+            keeper.run().await;
+        });
+        if !config.manages_certificates() {
+            tasks.spawn(follow_files(hooks.clone(), webhook.cert_dir.clone().into()));
+        }
+        let page = Arc::new(HooksPage { observer: observer.clone() });
+        tasks.spawn(serve_tls(listener, hooks.clone(), demands.clone(), page));
+    }
     let health = &config.health;
     if let Some(listener) = open(&health.health_probe_bind_address, "probes").await? {
         let alive = path_of(&health.liveness_endpoint_name, "healthz");
         let ready = path_of(&health.readiness_endpoint_name, "readyz");
-        let probes = Probes { observer: observer.clone(), alive, ready };
+        let probes = Probes { observer: observer.clone(), certificate: hooks, alive, ready };
         tasks.spawn(server::serve_plain(listener, Arc::new(probes)));
     }
     if let Some(listener) = open(&config.metrics.bind_address, "metrics").await? {
         let certificate = Certificate::default();
         show_own_certificate(&certificate)?;
         if !config.manages_certificates() {
-            tasks.spawn(follow_files(certificate.clone(), Path::new(METRICS_CERT_DIR)));
+            tasks.spawn(follow_files(certificate.clone(), METRICS_CERT_DIR.into()));
         }
-        let demands = demands(config)?;
         let access = Access::new(Client::new(client, Limits::new(4, None)));
         let metrics = Arc::new(MetricsPage { observer: observer.clone(), access });
-        tasks.spawn(async move {
-            if let Err(error) = server::serve_tls(listener, &certificate, &demands, metrics).await {
-                warn!(%error, "cannot serve metrics");
-            }
-        });
+        tasks.spawn(serve_tls(listener, certificate, demands, metrics));
     }
     Ok(async move { while tasks.join_next().await.is_some() {} })
+}
+
+async fn serve_tls<H: Handler>(listener: TcpListener, certificate: Certificate, demands: Demands, handler: Arc<H>) {
+    if let Err(error) = server::serve_tls(listener, &certificate, &demands, handler).await {
+        warn!(%error, "nobody could meet the demands of the TLS options, so nothing is served");
+    }
+}
+
+/// Whoever looks after the certificate of the webhooks, and what the API server knows of them.
+fn keeper(
+    config: &Configuration,
+    observer: &Observer,
+    client: kube::Client,
+    clock: Clock,
+    certificate: &Certificate,
+) -> Keeper {
+    let names = config.internal_cert_management.clone().unwrap_or_default();
+    let secret = names.webhook_secret_name.unwrap_or_default();
+    Keeper {
+        client: Client::new(client, Limits::new(4, None)),
+        clock,
+        namespace: config.namespace.clone().unwrap_or_default(),
+        service: names.webhook_service_name.unwrap_or_else(|| WEBHOOK_SERVICE.to_owned()),
+        secret: config.manages_certificates().then_some(secret),
+        certificate: certificate.clone(),
+        default_namespaces: observer.default_namespaces(),
+    }
 }
 
 async fn open(address: &str, what: &str) -> io::Result<Option<TcpListener>> {
@@ -111,7 +156,7 @@ fn show_own_certificate(certificate: &Certificate) -> Result<(), ServeError> {
 }
 
 /// Shows what the files say, again and again: whoever manages certificates replaces them there.
-async fn follow_files(certificate: Certificate, folder: &'static Path) {
+async fn follow_files(certificate: Certificate, folder: PathBuf) {
     let mut shown = None;
     let mut trouble = None;
     loop {
@@ -127,7 +172,7 @@ async fn follow_files(certificate: Certificate, folder: &'static Path) {
         if let Err(error) = &outcome
             && trouble.as_ref() != Some(error)
         {
-            warn!(folder = %folder.display(), error, "cannot use the certificate of the metrics server");
+            warn!(folder = %folder.display(), error, "cannot use the certificate of these files");
         }
         trouble = outcome.err();
         tokio::time::sleep(READ_AGAIN).await;
@@ -137,6 +182,8 @@ async fn follow_files(certificate: Certificate, folder: &'static Path) {
 /// Whether it lives, and whether it is ready.
 struct Probes {
     observer: Observer,
+    /// Without one nobody can be answered.
+    certificate: Certificate,
     /// The path that asks for life.
     alive: String,
     /// The path that asks for readiness.
@@ -146,9 +193,14 @@ struct Probes {
 impl Probes {
     fn answer(&self, path: &str) -> Answer {
         let (is_life, is_readiness) = (path == self.alive, path == self.ready);
-        match (is_life, is_readiness, self.observer.is_ready()) {
-            (true, _, _) | (_, true, true) => text(StatusCode::OK, "ok"),
-            (_, true, false) => text(StatusCode::INTERNAL_SERVER_ERROR, "not everything is listed yet\n"),
+        let missing = match (self.observer.is_ready(), self.certificate.is_there()) {
+            (false, _) => Some("not everything is listed yet\n"),
+            (true, false) => Some("there is no certificate for the webhooks yet\n"),
+            (true, true) => None,
+        };
+        match (is_life, is_readiness, missing) {
+            (true, _, _) | (_, true, None) => text(StatusCode::OK, "ok"),
+            (_, true, Some(missing)) => text(StatusCode::INTERNAL_SERVER_ERROR, missing),
             (false, false, _) => not_found(),
         }
     }
@@ -186,6 +238,22 @@ impl MetricsPage {
 impl Handler for MetricsPage {
     async fn handle(&self, request: Request<Incoming>) -> Answer {
         self.answer(request.uri().path(), request.headers()).await
+    }
+}
+
+/// What the API server asks.
+struct HooksPage {
+    observer: Observer,
+}
+
+impl Handler for HooksPage {
+    async fn handle(&self, request: Request<Incoming>) -> Answer {
+        let (parts, body) = request.into_parts();
+        let Ok(body) = Limited::new(body, LARGEST_REVIEW).collect().await else {
+            return text(StatusCode::PAYLOAD_TOO_LARGE, "the review is too large\n");
+        };
+        let answer = self.observer.review(parts.uri.path(), &body.to_bytes()).await;
+        answer.unwrap_or_else(|| text(StatusCode::SERVICE_UNAVAILABLE, "the manager is not running\n"))
     }
 }
 

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use kueue_api::meta::{ObjectMeta, OwnerReference};
-use kueue_jobs::ancestor::{Ancestor, Lost, Search};
-use kueue_jobs::integrations::Integrations;
+use kueue_api::meta::ObjectMeta;
+use kueue_jobs::ancestor::{Ancestor, Lost};
+use kueue_jobs::step::Settings;
 use kueue_runtime::client::Failure;
 
 /// Looks up what is around a job.
@@ -21,31 +21,10 @@ pub trait Surroundings: Send + Sync + 'static {
     /// Whether jobs of a LocalQueue are sent to other clusters.
     fn is_dispatched(&self, namespace: &str, queue: &str) -> bool;
 
-    /// The metadata of an owner; none when it does not exist.
-    fn owner(
+    /// Whom a job belongs to, if anybody; who is not to be found is not an error of the API server.
+    fn ancestor(
         &self,
-        namespace: &str,
-        owner: &OwnerReference,
-    ) -> impl Future<Output = Result<Option<ObjectMeta>, Failure>> + Send;
-}
-
-/// Finds whom a job belongs to. Almost always nobody, which needs no look.
-pub(crate) async fn ancestor<S: Surroundings>(
-    surroundings: &S,
-    integrations: &Integrations,
-    job: &ObjectMeta,
-    counts_unqueued: bool,
-) -> Result<Result<Option<Ancestor>, Lost>, Failure> {
-    let mut search = Search::of(job, integrations, counts_unqueued);
-    loop {
-        let owner = match search.wants() {
-            Ok(Some(owner)) => owner,
-            Ok(None) => return Ok(Ok(search.found())),
-            Err(lost) => return Ok(Err(lost)),
-        };
-        let found = surroundings.owner(&job.namespace, &owner).await?;
-        if let Err(lost) = search.tell(&owner, found) {
-            return Ok(Err(lost));
-        }
-    }
+        job: &ObjectMeta,
+        settings: &Settings,
+    ) -> impl Future<Output = Result<Result<Option<Ancestor>, Lost>, Failure>> + Send;
 }

@@ -7,24 +7,21 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use http::{Method, Request as HttpRequest, Response, StatusCode, header};
-use http_body_util::{BodyExt as _, Full, Limited};
-use hyper::body::Incoming;
+use http::{Response, StatusCode, header};
+use http_body_util::Full;
 use kueue_api::meta::ObjectMeta;
 use kueue_jobs::step::Settings;
 use kueue_jobs::webhook::Around;
-use kueue_runtime::server::{Answer, Handler};
+use kueue_runtime::server::Answer;
 use serde::Deserialize as _;
 use serde_json::Value;
 use tracing::{debug, warn};
 
-use crate::around::{Surroundings, ancestor};
+use crate::around::Surroundings;
 use crate::conversion;
 use crate::review::{Request, Review, Verdict};
 use crate::rules::{Rule, rules};
 
-/// More than the API server lets an object and its old version have.
-const LARGEST_BODY: usize = 8 * 1024 * 1024;
 const CONVERT: &str = "/convert";
 
 /// Answers what the API server asks.
@@ -89,8 +86,7 @@ impl<S: Surroundings> Webhooks<S> {
             .map_err(|error| Verdict::Unreadable(format!("cannot read the metadata: {error}")))?;
         // The object need not repeat what the path of the request says.
         metadata.namespace.clone_from(&request.namespace);
-        let counts_unqueued = self.settings.manages_without_queue;
-        let ancestor = ancestor(&self.surroundings, &self.settings.integrations, &metadata, counts_unqueued).await;
+        let ancestor = self.surroundings.ancestor(&metadata, &self.settings).await;
         let ancestor = ancestor.map_err(|failure| {
             warn!(error = %failure, "cannot find the owner of a job");
             Verdict::Denied(format!("cannot find the owner of the job: {failure}"))
@@ -105,19 +101,6 @@ impl<S: Surroundings> Webhooks<S> {
             is_dispatched: &|queue| self.surroundings.is_dispatched(namespace, queue),
         };
         rule(request, &around)
-    }
-}
-
-impl<S: Surroundings> Handler for Webhooks<S> {
-    async fn handle(&self, request: HttpRequest<Incoming>) -> Answer {
-        if request.method() != Method::POST {
-            return text(StatusCode::METHOD_NOT_ALLOWED, "only POST is answered here\n");
-        }
-        let (parts, body) = request.into_parts();
-        match Limited::new(body, LARGEST_BODY).collect().await {
-            Ok(body) => self.answer(parts.uri.path(), &body.to_bytes()).await,
-            Err(error) => text(StatusCode::PAYLOAD_TOO_LARGE, format!("cannot read the request: {error}\n")),
-        }
     }
 }
 

@@ -76,11 +76,14 @@ async fn the_api_server_is_not_asked_about_everybody_every_time() {
 
 #[test]
 fn probes_tell_life_from_readiness() {
-    let observer = Observer::default();
+    let (observer, certificate) = (Observer::default(), Certificate::default());
     let alive = path_of("", "healthz");
-    let probes = Probes { observer: observer.clone(), alive, ready: path_of("/ready", "readyz") };
+    let ready = path_of("/ready", "readyz");
+    let probes = Probes { observer: observer.clone(), certificate: certificate.clone(), alive, ready };
     let code = |path: &str| probes.answer(path).status().as_u16();
     assert_eq!([code("/healthz"), code("/ready"), code("/readyz")], [200, 500, 404]);
     observer.set_ready();
+    assert_eq!(code("/ready"), 500, "nobody could speak to the webhooks");
+    show_own_certificate(&certificate).unwrap();
     assert_eq!(code("/ready"), 200);
 }

@@ -87,7 +87,7 @@ fn client(server: &ApiServer, writes: &Arc<AtomicUsize>) -> kube::Client {
 
 pub(crate) struct Bed {
     client: kube::Client,
-    server: ApiServer,
+    pub(crate) server: ApiServer,
     clock: Clock,
     /// Requests that change something.
     writes: Arc<AtomicUsize>,
@@ -136,7 +136,8 @@ impl Bed {
         show_log();
         let server = ApiServer::start(Settings { image: Some(image()), ..settings() });
         let (writes, clock) = (Arc::default(), Clock::starting_at(START.parse().unwrap()));
-        Self { client: client(&server, &writes), server, clock, writes, manager: None, observer: Observer::default() }
+        let (client, observer) = (client(&server, &writes), Observer::default());
+        Self { client, server, clock, writes, manager: None, observer }
     }
 
     pub(crate) fn start_manager(&mut self) {
@@ -186,8 +187,13 @@ impl Bed {
         self.send(Method::GET, path, "application/json", &Value::Null).await
     }
 
+    /// What is answered to a new object, whatever that is.
+    pub(crate) async fn post(&self, path: &str, object: &Value) -> Value {
+        self.send(Method::POST, path, "application/json", object).await
+    }
+
     pub(crate) async fn create(&self, path: &str, object: &Value) -> Value {
-        let created = self.send(Method::POST, path, "application/json", object).await;
+        let created = self.post(path, object).await;
         assert_ne!(created["kind"], "Status", "{created}");
         created
     }

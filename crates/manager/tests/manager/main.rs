@@ -3,6 +3,7 @@
 mod bed;
 mod replicas;
 mod scenarios;
+mod webhooks;
 
 use bed::Bed;
 use serde_json::json;

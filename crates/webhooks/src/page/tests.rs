@@ -1,5 +1,6 @@
-use kueue_api::meta::OwnerReference;
+use http_body_util::BodyExt as _;
 use kueue_core::gates::Gates;
+use kueue_jobs::ancestor::{Ancestor, Lost, Search};
 use kueue_jobs::integrations::Integrations;
 use kueue_runtime::client::Failure;
 use serde_json::json;
@@ -26,15 +27,14 @@ impl Surroundings for World {
         false
     }
 
-    async fn owner(&self, _: &str, owner: &OwnerReference) -> Result<Option<ObjectMeta>, Failure> {
-        match owner.name.as_str() {
-            "unreachable" => Err(Failure::Unreachable("gone".to_owned())),
-            "queued" => {
-                let labels = [("kueue.x-k8s.io/queue-name".to_owned(), "lq".to_owned())].into();
-                Ok(Some(ObjectMeta { name: "queued".to_owned(), uid: "u".to_owned(), labels, ..ObjectMeta::default() }))
-            }
-            _ => Ok(None),
+    async fn ancestor(&self, job: &ObjectMeta, settings: &Settings) -> Result<Result<Option<Ancestor>, Lost>, Failure> {
+        if job.owner_references.iter().any(|owner| owner.name == "unreachable") {
+            return Err(Failure::Unreachable("gone".to_owned()));
         }
+        let labels = [("kueue.x-k8s.io/queue-name".to_owned(), "lq".to_owned())].into();
+        let queued = ObjectMeta { name: "queued".to_owned(), uid: "u".to_owned(), labels, ..ObjectMeta::default() };
+        let search = Search::of(job, &settings.integrations, settings.manages_without_queue);
+        Ok(search.run(|owner| (owner.name == "queued").then(|| queued.clone())))
     }
 }
 
