@@ -19,6 +19,7 @@ mod pkg_controller_jobframework;
 mod pkg_controller_jobs_job;
 mod pkg_controller_jobs_pod;
 mod pkg_features;
+mod pkg_metrics;
 mod pkg_podset;
 mod pkg_resources;
 mod pkg_scheduler;
@@ -26,6 +27,7 @@ mod pkg_scheduler_flavorassigner;
 mod pkg_scheduler_flavorassigner_variants;
 mod pkg_scheduler_preemption;
 mod pkg_util_admissionfairsharing;
+mod pkg_util_cert;
 mod pkg_util_csv;
 mod pkg_util_equality;
 mod pkg_util_limitrange;
@@ -73,6 +75,7 @@ pub const PACKAGES: &[(&str, Runners)] = &[
     ("pkg-controller-jobs-job", pkg_controller_jobs_job::RUNNERS),
     ("pkg-controller-jobs-pod", pkg_controller_jobs_pod::RUNNERS),
     ("pkg-features", pkg_features::RUNNERS),
+    ("pkg-metrics", pkg_metrics::RUNNERS),
     ("pkg-podset", pkg_podset::RUNNERS),
     ("pkg-resources", pkg_resources::RUNNERS),
     ("pkg-scheduler", pkg_scheduler::RUNNERS),
@@ -82,6 +85,7 @@ pub const PACKAGES: &[(&str, Runners)] = &[
     ("pkg-scheduler-preemption-common", pkg_scheduler_preemption::COMMON),
     ("pkg-scheduler-preemption-fairsharing", pkg_scheduler_preemption::FAIR_SHARING),
     ("pkg-util-admissionfairsharing", pkg_util_admissionfairsharing::RUNNERS),
+    ("pkg-util-cert", pkg_util_cert::RUNNERS),
     ("pkg-util-csv", pkg_util_csv::RUNNERS),
     ("pkg-util-equality", pkg_util_equality::RUNNERS),
     ("pkg-util-limitrange", pkg_util_limitrange::RUNNERS),
