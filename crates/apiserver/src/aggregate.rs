@@ -3,14 +3,16 @@
 //! Whether it can be reached is looked at when the APIService, its Service or endpoints are written, and again when
 //! somebody asks while it could not. What the other server says of itself then is what discovery shows.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use bytes::Bytes;
 use http::header::{AUTHORIZATION, CONNECTION, CONTENT_LENGTH, HOST, HeaderName, HeaderValue, TRANSFER_ENCODING};
 use http::{HeaderMap, Method};
 use http_body_util::{BodyExt as _, Full};
+use kueue_core::time::Time;
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 
@@ -18,11 +20,12 @@ use crate::auth::{MASTERS, User};
 use crate::dial::Client;
 use crate::kinds::{group_version, text_at};
 use crate::rest::accept::Accepted;
-use crate::rest::path::Target;
-use crate::rest::reply::{Body, Page, Reply, ReplyBody, Response};
+use crate::rest::reply::{Body, Reply, Response};
 use crate::rest::service::Server;
 use crate::schema::object_at;
 use crate::store::{Key, Object};
+
+mod local;
 
 const STORAGE: &str = "apiservices.apiregistration.k8s.io";
 /// Collections whose changes may make a server reachable.
@@ -34,11 +37,13 @@ const BACKLOG: usize = 64;
 
 /// The resources of other servers, as they list them: by group, then version.
 #[derive(Debug, Default)]
-pub struct Aggregated(Mutex<BTreeMap<(String, String), Value>>);
+pub struct Aggregated(Mutex<BTreeMap<(String, String), Arc<Value>>>);
 
 impl Aggregated {
-    pub fn is_empty(&self) -> bool {
-        self.0.lock().expect("nobody panics with what others serve").is_empty()
+    /// What another server lists for a version of a group.
+    pub fn resources(&self, group: &str, version: &str) -> Option<Arc<Value>> {
+        let known = self.0.lock().expect("nobody panics with what others serve");
+        known.get(&(group.to_owned(), version.to_owned())).cloned()
     }
 }
 
@@ -52,10 +57,24 @@ pub struct Passed<'a> {
     pub body: Bytes,
 }
 
-/// Why a server cannot be reached, as its condition tells it.
-struct Unavailable {
+/// Whether a server can be reached, as the condition of its APIService tells it.
+struct Availability {
+    is_there: bool,
     reason: &'static str,
-    message: String,
+    message: Cow<'static, str>,
+}
+
+impl Availability {
+    fn missing(reason: &'static str, message: String) -> Self {
+        Self { is_there: false, reason, message: message.into() }
+    }
+
+    fn condition(&self, now: Time) -> Value {
+        json!({
+            "type": "Available", "status": if self.is_there { "True" } else { "False" },
+            "lastTransitionTime": now.to_string(), "reason": self.reason, "message": self.message,
+        })
+    }
 }
 
 fn is_available(api_service: &Value) -> bool {
@@ -69,7 +88,7 @@ fn unavailable() -> Response {
 
 impl Server {
     /// The other server that answers for a path, if there is one.
-    fn api_service_of(&self, path: &str) -> Option<std::sync::Arc<Object>> {
+    fn api_service_of(&self, path: &str) -> Option<Arc<Object>> {
         let mut parts = path.trim_matches('/').split('/');
         let ("apis", group, version) = (parts.next()?, parts.next()?, parts.next()?) else { return None };
         let found = self.store.get(STORAGE, &Key::new("", format!("{version}.{group}")))?;
@@ -109,6 +128,9 @@ impl Server {
         if !LOOKED_AT.contains(&storage) {
             return;
         }
+        if storage == STORAGE {
+            self.settle_local_api_services();
+        }
         let listed = self.store.list(STORAGE, "", None).map(|found| found.objects).unwrap_or_default();
         for (_, object) in &listed {
             self.settle_api_service(object).await;
@@ -124,33 +146,33 @@ impl Server {
     }
 
     /// Asks another server what it serves, and writes whether it could be reached.
-    async fn settle_api_service(&self, object: &std::sync::Arc<Object>) {
+    async fn settle_api_service(&self, object: &Arc<Object>) {
         let spec = &object.value["spec"];
-        let mut condition = json!({"type": "Available", "lastTransitionTime": self.clock.time().to_string()});
-        let (status, reason, message) = if spec["service"].is_object() {
-            match self.discover(spec).await {
-                Ok(resources) => {
-                    let name = (text_at(spec, &["group"]).to_owned(), text_at(spec, &["version"]).to_owned());
-                    self.aggregated.0.lock().expect("nobody panics with what others serve").insert(name, resources);
-                    ("True", "Passed", "all checks passed".to_owned())
-                }
-                Err(Unavailable { reason, message }) => ("False", reason, message),
-            }
-        } else {
-            ("True", "Local", "Local APIServices are always available".to_owned())
-        };
-        let present = &object.value["status"]["conditions"][0];
-        if (&present["status"], &present["reason"], &present["message"])
-            == (&json!(status), &json!(reason), &json!(message))
-        {
-            return;
+        if !spec["service"].is_object() {
+            return self.tell_availability(object, &local::AVAILABLE);
         }
-        if present["status"] == status {
+        let found = match self.discover(spec).await {
+            Ok(resources) => {
+                let name = (text_at(spec, &["group"]).to_owned(), text_at(spec, &["version"]).to_owned());
+                let mut known = self.aggregated.0.lock().expect("nobody panics with what others serve");
+                known.insert(name, Arc::new(resources));
+                Availability { is_there: true, reason: "Passed", message: "all checks passed".into() }
+            }
+            Err(why) => why,
+        };
+        self.tell_availability(object, &found);
+    }
+
+    /// Writes the condition, unless it says so already; its time moves with its status.
+    fn tell_availability(&self, object: &Arc<Object>, found: &Availability) {
+        let mut condition = found.condition(self.clock.time());
+        let present = &object.value["status"]["conditions"][0];
+        if present["status"] == condition["status"] {
             condition["lastTransitionTime"] = present["lastTransitionTime"].clone();
         }
-        condition["status"] = status.into();
-        condition["reason"] = reason.into();
-        condition["message"] = message.into();
+        if *present == condition {
+            return;
+        }
         let mut value = object.value.clone();
         if let Some(status) = object_at(&mut value, &["status"]) {
             status.insert("conditions".into(), json!([condition]));
@@ -161,24 +183,23 @@ impl Server {
     }
 
     /// The resources that another server lists.
-    async fn discover(&self, spec: &Value) -> Result<Value, Unavailable> {
+    async fn discover(&self, spec: &Value) -> Result<Value, Availability> {
         let service = &spec["service"];
         let (namespace, name) = (text_at(service, &["namespace"]), text_at(service, &["name"]));
-        let found = self.store.get("services", &Key::new(namespace, name)).ok_or_else(|| Unavailable {
-            reason: "ServiceNotFound",
-            message: format!("service/{name} in {namespace:?} is not present"),
+        let found = self.store.get("services", &Key::new(namespace, name)).ok_or_else(|| {
+            Availability::missing("ServiceNotFound", format!("service/{name} in {namespace:?} is not present"))
         })?;
         let port = service["port"].as_u64().unwrap_or(443);
         let mut ports = found.value["spec"]["ports"].as_array().into_iter().flatten();
         if !ports.any(|known| known["port"] == port) {
             let message = format!("service/{name} in {namespace:?} is not listening on port {port}");
-            return Err(Unavailable { reason: "ServicePortError", message });
+            return Err(Availability::missing("ServicePortError", message));
         }
         let client = Client::of_api_service(spec);
         let path = format!("/apis/{}", group_version(text_at(spec, &["group"]), text_at(spec, &["version"])));
-        let failed = |why: String| Unavailable {
-            reason: "FailedDiscoveryCheck",
-            message: format!("failing or missing response from {}: {why}", client.url_of(&path)),
+        let failed = |why: String| {
+            let message = format!("failing or missing response from {}: {why}", client.url_of(&path));
+            Availability::missing("FailedDiscoveryCheck", message)
         };
         let nobody = User { name: "system:kube-aggregator".into(), groups: vec![MASTERS.into()], ..User::default() };
         let headers = HeaderMap::new();
@@ -203,92 +224,6 @@ impl Server {
             Err(_) => Err(failed("context deadline exceeded".into())),
         }
     }
-
-    /// Adds the groups of other servers to a page of discovery.
-    pub fn add_aggregated(&self, target: &Target, reply: &mut Reply) {
-        let known = self.aggregated.0.lock().expect("nobody panics with what others serve");
-        let mut groups: BTreeMap<&str, Vec<(&str, &Value)>> = BTreeMap::new();
-        for ((group, version), resources) in known.iter() {
-            groups.entry(group).or_default().push((version, resources));
-        }
-        if let Target::Group(wanted) = target
-            && reply.code == 404
-            && let Some(versions) = groups.get(wanted.as_str())
-        {
-            let mut value = group_of(wanted, versions);
-            value["kind"] = "APIGroup".into();
-            value["apiVersion"] = "v1".into();
-            *reply = Reply::ok(value);
-            return;
-        }
-        if *target != Target::Groups {
-            return;
-        }
-        match &mut reply.body {
-            ReplyBody::Value(value) => {
-                if let Some(listed) = value["groups"].as_array_mut() {
-                    listed.extend(groups.iter().map(|(name, versions)| group_of(name, versions)));
-                }
-            }
-            ReplyBody::Page(page) if !groups.is_empty() => {
-                let Ok(mut value) = serde_json::from_slice::<Value>(&page.bytes) else { return };
-                if let Some(listed) = value["items"].as_array_mut() {
-                    listed.extend(groups.iter().map(|(name, versions)| discovery_of(name, versions)));
-                    *page = Page::kept(&value, page.content_type);
-                }
-            }
-            _ => {}
-        }
-    }
-}
-
-/// A group on `/apis`.
-fn group_of(name: &str, versions: &[(&str, &Value)]) -> Value {
-    let version =
-        |(version, _): &(&str, &Value)| json!({"groupVersion": group_version(name, version), "version": version});
-    let versions: Vec<Value> = versions.iter().map(version).collect();
-    json!({"name": name, "preferredVersion": versions.first(), "versions": versions})
-}
-
-/// The same where everything is told at once: lines of resources become resources with their subresources.
-fn discovery_of(group: &str, versions: &[(&str, &Value)]) -> Value {
-    let version = |(version, listed): &(&str, &Value)| {
-        let mut resources: Vec<Value> = Vec::new();
-        for line in listed["resources"].as_array().into_iter().flatten() {
-            let kind = |field: &str, default: &str| {
-                line[field].as_str().filter(|text| !text.is_empty()).unwrap_or(default).to_owned()
-            };
-            let kind =
-                json!({"group": kind("group", group), "version": kind("version", version), "kind": line["kind"]});
-            match text_at(line, &["name"]).split_once('/') {
-                None => {
-                    let scope = if line["namespaced"] == true { "Namespaced" } else { "Cluster" };
-                    let mut resource = json!({
-                        "resource": line["name"], "responseKind": kind, "scope": scope,
-                        "singularResource": line["singularName"], "verbs": line["verbs"],
-                    });
-                    for names in ["shortNames", "categories"] {
-                        if let Some(given) = line.get(names) {
-                            resource[names] = given.clone();
-                        }
-                    }
-                    resources.push(resource);
-                }
-                Some((parent, sub)) => {
-                    let parent = resources.iter_mut().find(|resource| resource["resource"] == parent);
-                    if let Some(subs) = parent.and_then(Value::as_object_mut) {
-                        let subs = subs.entry("subresources").or_insert_with(|| json!([]));
-                        if let Some(subs) = subs.as_array_mut() {
-                            subs.push(json!({"subresource": sub, "responseKind": kind, "verbs": line["verbs"]}));
-                        }
-                    }
-                }
-            }
-        }
-        json!({"version": version, "resources": resources, "freshness": "Current"})
-    };
-    let versions: Vec<Value> = versions.iter().map(version).collect();
-    json!({"metadata": {"name": group}, "versions": versions})
 }
 
 /// A request as the other server gets it: the user in headers, and nothing that only concerns this server.

@@ -45,6 +45,7 @@ impl Server {
             self.store.create(place, Key::new("", name), class).expect("the store is empty");
         }
         self.bootstrap_policy();
+        self.bootstrap_api_services();
         for resource in self.registry().all() {
             self.store.open(&resource.storage);
         }

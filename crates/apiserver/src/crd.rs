@@ -26,7 +26,7 @@ pub use lifecycle::{check_create, finalizer, mark_terminating, prepare, prepare_
 
 use json_path::JsonPath;
 
-const STORAGE: &str = "customresourcedefinitions.apiextensions.k8s.io";
+pub const STORAGE: &str = "customresourcedefinitions.apiextensions.k8s.io";
 const FINALIZER: &str = "customresourcecleanup.apiextensions.k8s.io";
 const VERBS: [&str; 8] = ["delete", "deletecollection", "get", "list", "patch", "create", "update", "watch"];
 

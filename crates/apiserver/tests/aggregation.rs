@@ -90,6 +90,94 @@ async fn a_server_that_is_not_there_is_unavailable_until_it_comes() {
     assert!(!groups.to_string().contains("things.example.com"));
 }
 
+fn definition(name: &str, group: &str, versions: &[&str]) -> Value {
+    let version = |version: &&str| {
+        json!({
+            "name": version, "served": *version != "v9", "storage": *version == versions[0],
+            "schema": {"openAPIV3Schema": {"type": "object"}},
+        })
+    };
+    json!({
+        "metadata": {"name": format!("{name}.{group}")},
+        "spec": {
+            "group": group, "scope": "Namespaced", "names": {"plural": name, "kind": name},
+            "versions": versions.iter().map(version).collect::<Vec<Value>>(),
+        },
+    })
+}
+
+const DEFINITIONS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+
+async fn names(server: &ApiServer) -> Vec<String> {
+    let (_, found) = ask(server, &format!("GET {API_SERVICES}"), Value::Null).await;
+    let items = found["items"].as_array().expect("a list").iter();
+    items.map(|item| item["metadata"]["name"].as_str().expect("a name").to_owned()).collect()
+}
+
+#[tokio::test(start_paused = true)]
+async fn built_in_groups_have_api_services_that_are_there_once() {
+    let server = start();
+    let (code, found) = ask(&server, &format!("GET {API_SERVICES}/v1.apps"), Value::Null).await;
+    assert_eq!((code, &found["spec"]["groupPriorityMinimum"]), (200, &json!(17800)));
+    assert_eq!(found["metadata"]["labels"]["kube-aggregator.kubernetes.io/automanaged"], "onstart");
+    let condition = &found["status"]["conditions"][0];
+    let told = (&condition["status"], &condition["reason"], &condition["message"]);
+    assert_eq!(told, (&json!("True"), &json!("Local"), &json!("Local APIServices are always available")));
+    assert_eq!(ask(&server, &format!("DELETE {API_SERVICES}/v1.apps"), Value::Null).await.0, 200);
+    assert!(!names(&server).await.contains(&"v1.apps".to_owned()));
+    assert_eq!(ask(&server, "GET /apis/apps/v1/deployments", Value::Null).await.0, 200);
+}
+
+#[tokio::test(start_paused = true)]
+async fn definitions_have_api_services_for_what_they_serve_as_long_as_they_do() {
+    let server = start();
+    let before = names(&server).await.len();
+    ask(&server, &format!("POST {DEFINITIONS}"), definition("as", "one.example.com", &["v1", "v1alpha1", "v9"])).await;
+    let of_group = |names: Vec<String>| -> Vec<String> {
+        names.into_iter().filter(|name| name.ends_with("one.example.com")).collect()
+    };
+    let served = ["v1.one.example.com", "v1alpha1.one.example.com"];
+    assert_eq!(of_group(names(&server).await), served);
+    ask(&server, &format!("DELETE {API_SERVICES}/v1.one.example.com"), Value::Null).await;
+    assert_eq!(of_group(names(&server).await), served, "a deleted one comes back");
+    let (_, mut found) = ask(&server, &format!("GET {API_SERVICES}/v1.one.example.com"), Value::Null).await;
+    found["spec"]["versionPriority"] = 5.into();
+    assert_eq!(ask(&server, &format!("PUT {API_SERVICES}/v1.one.example.com"), found).await.0, 200);
+    let (_, found) = ask(&server, &format!("GET {API_SERVICES}/v1.one.example.com"), Value::Null).await;
+    assert_eq!(found["spec"]["versionPriority"], 100, "a changed one is put right");
+    ask(&server, &format!("DELETE {DEFINITIONS}/as.one.example.com"), Value::Null).await;
+    assert_eq!(names(&server).await.len(), before);
+}
+
+#[tokio::test(start_paused = true)]
+async fn groups_are_listed_by_priority_and_those_out_of_reach_as_stale() {
+    let server = start();
+    register(&server).await;
+    ask(&server, &format!("POST {DEFINITIONS}"), definition("as", "zz.example.com", &["v1", "v2", "foo"])).await;
+    ask(&server, &format!("POST {DEFINITIONS}"), definition("zs", "aa.example.com", &["v1alpha1"])).await;
+    let (_, groups) = ask(&server, "GET /apis", Value::Null).await;
+    let listed: Vec<&str> =
+        groups["groups"].as_array().unwrap().iter().map(|group| group["name"].as_str().unwrap()).collect();
+    assert_eq!(listed[..3], ["apiregistration.k8s.io", "apps", "events.k8s.io"]);
+    assert_eq!(listed[listed.len() - 3..], ["zz.example.com", "aa.example.com", "things.example.com"]);
+    let (_, group) = ask(&server, "GET /apis/zz.example.com", Value::Null).await;
+    assert_eq!(group["preferredVersion"]["version"], "v2");
+    let all = discovered(&server).await;
+    let items = all["items"].as_array().unwrap();
+    let last: Vec<&Value> = items.iter().rev().take(3).map(|item| &item["metadata"]["name"]).collect();
+    assert_eq!(last, ["things.example.com", "zz.example.com", "aa.example.com"]);
+    assert_eq!(items[items.len() - 1]["versions"], json!([{"version": "v1", "freshness": "Stale"}]));
+}
+
+/// Everything that there is, in one answer.
+async fn discovered(server: &ApiServer) -> Value {
+    let mut all = request(server, "GET /apis", &Value::Null);
+    let accept = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
+    all.headers_mut().insert("Accept", accept.parse().unwrap());
+    let bytes = server.handle(all).await.into_body().collect().await.unwrap().to_bytes();
+    serde_json::from_slice(&bytes).unwrap()
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_request_is_handed_on_with_the_user_and_without_the_token() {
     let server = start();
@@ -117,11 +205,7 @@ async fn discovery_knows_the_groups_of_others() {
     let (_, groups) = ask(&server, "GET /apis", Value::Null).await;
     let listed = groups["groups"].as_array().unwrap();
     assert!(listed.iter().any(|group| group["name"] == "things.example.com"));
-    let mut all = request(&server, "GET /apis", &Value::Null);
-    let accept = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
-    all.headers_mut().insert("Accept", accept.parse().unwrap());
-    let bytes = server.handle(all).await.into_body().collect().await.unwrap().to_bytes();
-    let all: Value = serde_json::from_slice(&bytes).unwrap();
+    let all = discovered(&server).await;
     let mut items = all["items"].as_array().unwrap().iter();
     let found = items.find(|item| item["metadata"]["name"] == "things.example.com").expect("the group is there");
     let thing = &found["versions"][0]["resources"][0];

@@ -49,11 +49,14 @@ const KEYWORDS: [&str; 11] = [
     "x-kubernetes-preserve-unknown-fields",
 ];
 
-/// Writes `resources.json`, `types.json` and `policy.json` into the folder.
+/// Writes `resources.json`, `types.json`, `policy.json` and `api_services.json` into the folder.
 pub fn write(plane: &Plane, folder: &Path) -> Result<()> {
     let mut types = Types { schemas: BTreeMap::new(), sources: Sources::find()? };
     let mut resources = Vec::new();
     for (root, path) in [("/api", "/openapi/v3/api/"), ("/apis", "/openapi/v3/apis/")] {
+        // What discovery itself is made of is described beside the groups.
+        let document = plane.send(&Request::get(path.trim_end_matches('/')))?.success("OpenAPI")?;
+        types.add(&document["components"]["schemas"]);
         let found = plane.send(&Request::get(root).accepting(AGGREGATED))?.success("discovery")?;
         for group in list(&found["items"]) {
             let name = group["metadata"]["name"].as_str().unwrap_or_default();
@@ -74,7 +77,16 @@ pub fn write(plane: &Plane, folder: &Path) -> Result<()> {
     write_file(&folder.join("resources.json"), &lines(resources.iter().map(Value::to_string).collect()))?;
     let entries: Vec<String> = used.iter().map(|(name, schema)| format!("{}:{schema}", json!(name))).collect();
     write_file(&folder.join("types.json"), &format!("{{\n{}\n}}\n", entries.join(",\n")))?;
-    write_file(&folder.join("policy.json"), &lines(policy(plane)?.iter().map(Value::to_string).collect()))
+    write_file(&folder.join("policy.json"), &lines(policy(plane)?.iter().map(Value::to_string).collect()))?;
+    let services = api_services(plane)?;
+    write_file(&folder.join("api_services.json"), &lines(services.iter().map(Value::to_string).collect()))
+}
+
+/// What the APIServices say that a control plane made when it started.
+fn api_services(plane: &Plane) -> Result<Vec<Value>> {
+    let path = "/apis/apiregistration.k8s.io/v1/apiservices?labelSelector=kube-aggregator.kubernetes.io/automanaged";
+    let found = plane.send(&Request::get(path))?.success("APIServices")?;
+    Ok(list(&found["items"]).iter().map(|service| service["spec"].clone()).collect())
 }
 
 /// The roles and bindings that a control plane made when it started, without what differs from start to start.
@@ -119,7 +131,7 @@ fn columns(plane: &Plane, root: &str, resource: &Value) -> Result<Value> {
     let table = plane.send(&Request::get(path).accepting(TABLE))?.success("Table")?;
     let column = |column: &Value| {
         let mut kept = json!({"name": column["name"], "type": column["type"]});
-        for (key, unset) in [("format", json!("")), ("priority", json!(0))] {
+        for (key, unset) in [("format", json!("")), ("priority", json!(0)), ("description", json!(""))] {
             if column[key] != unset {
                 kept[key] = column[key].clone();
             }

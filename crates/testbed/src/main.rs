@@ -89,7 +89,7 @@ enum Action {
     Path,
     /// Write the built-in kinds as data, from a control plane that is started for it.
     Kinds {
-        /// The folder of `resources.json`, `types.json` and `policy.json`.
+        /// The folder of `resources.json` and the other files.
         folder: PathBuf,
     },
     #[command(hide = true)]

@@ -212,6 +212,7 @@ impl Server {
             custom.iter().for_each(|resource| self.store.open(&resource.storage));
             Registry::new(built_in, custom)
         });
+        self.settle_local_api_services();
     }
 
     /// Names first, then service: two writes, as a watcher sees them. Somebody else may be faster; their write comes

@@ -12,6 +12,7 @@ use crate::random::Random;
 use crate::store::Store;
 
 mod admission;
+mod api_service;
 mod autoscaler;
 mod budget;
 mod check;
@@ -178,11 +179,6 @@ pub static CUSTOM: Rules = Rules { unknown_selector: UnknownSelector::Label, sta
 
 static PLAIN: Rules = Rules::PLAIN;
 static ANSWERS_DELETED: Rules = Rules { answers_deleted: true, ..Rules::PLAIN };
-static API_SERVICE: Rules = Rules {
-    allows_unconditional_update: false,
-    default: |object| defaults::fill(defaults::API_SERVICE, object),
-    ..Rules::PLAIN
-};
 static DEFINITION: Rules = Rules { default: |object| defaults::fill(defaults::DEFINITION, object), ..Rules::STRICT };
 static WITH_GENERATION: Rules = Rules::WITH_GENERATION;
 
@@ -215,7 +211,7 @@ pub fn of(group: &str, plural: &str) -> &'static Rules {
         ("apps", "controllerrevisions") => &workloads::CONTROLLER_REVISION,
         ("coordination.k8s.io", "leases") => &lease::RULES,
         ("node.k8s.io", "runtimeclasses") => &runtime_class::RULES,
-        ("apiregistration.k8s.io", _) => &API_SERVICE,
+        ("apiregistration.k8s.io", _) => &api_service::RULES,
         ("apiextensions.k8s.io", _) => &DEFINITION,
         ("policy", "poddisruptionbudgets") => &budget::RULES,
         ("admissionregistration.k8s.io", "mutatingwebhookconfigurations") => &admission::MUTATING_WEBHOOKS,

@@ -1,8 +1,11 @@
 //! What there is: groups, versions and resources, plain and aggregated.
+//!
+//! Groups come in the order of their APIServices; some of them are answered for by other servers.
 
 use serde_json::{Value, json};
 
-use crate::kinds::{Registry, Resource, group_version};
+use crate::aggregate::Aggregated;
+use crate::kinds::{Registry, Resource, group_version, text_at};
 
 /// `/api`.
 pub fn core_versions() -> Value {
@@ -13,14 +16,13 @@ pub fn core_versions() -> Value {
 }
 
 /// `/apis`.
-pub fn groups(registry: &Registry) -> Value {
-    let groups: Vec<Value> = registry.groups().iter().map(|(name, versions)| group_body(name, versions)).collect();
+pub fn groups(groups: &[(String, Vec<String>)]) -> Value {
+    let groups: Vec<Value> = groups.iter().map(|(name, versions)| group_body(name, versions)).collect();
     json!({"kind": "APIGroupList", "apiVersion": "v1", "groups": groups})
 }
 
 /// `/apis/GROUP`.
-pub fn group(registry: &Registry, wanted: &str) -> Option<Value> {
-    let groups = registry.groups();
+pub fn group(groups: &[(String, Vec<String>)], wanted: &str) -> Option<Value> {
     let (name, versions) = groups.iter().find(|(name, _)| name == wanted)?;
     let mut value = group_body(name, versions);
     value["kind"] = "APIGroup".into();
@@ -87,15 +89,19 @@ pub fn aggregated_type(accept: &str) -> Option<&'static str> {
 }
 
 /// `/api` or `/apis` in one answer.
-pub fn aggregated(registry: &Registry, is_core: bool) -> Value {
-    let groups = match is_core {
-        true => vec![(String::new(), vec!["v1".to_owned()])],
-        false => registry.groups(),
-    };
+pub fn aggregated(registry: &Registry, groups: &[(String, Vec<String>)], others: &Aggregated) -> Value {
     let version = |group: &str, version: &String| {
-        let resources: Vec<Value> =
-            registry.of_version(group, version).iter().map(|found| aggregated_resource(found)).collect();
-        json!({"version": version, "resources": resources, "freshness": "Current"})
+        let own = registry.of_version(group, version);
+        if !own.is_empty() {
+            let resources: Vec<Value> = own.iter().map(|found| aggregated_resource(found)).collect();
+            return json!({"version": version, "resources": resources, "freshness": "Current"});
+        }
+        match others.resources(group, version) {
+            Some(listed) => {
+                json!({"version": version, "resources": nested(group, version, &listed), "freshness": "Current"})
+            }
+            None => json!({"version": version, "freshness": "Stale"}),
+        }
     };
     let items: Vec<Value> = groups
         .iter()
@@ -106,6 +112,37 @@ pub fn aggregated(registry: &Registry, is_core: bool) -> Value {
         })
         .collect();
     json!({"kind": "APIGroupDiscoveryList", "apiVersion": "apidiscovery.k8s.io/v2", "metadata": {}, "items": items})
+}
+
+/// The lines of another server's list as resources with their subresources.
+fn nested(group: &str, version: &str, listed: &Value) -> Vec<Value> {
+    let mut resources: Vec<Value> = Vec::new();
+    for line in listed["resources"].as_array().into_iter().flatten() {
+        let own = |field: &str| Some(text_at(line, &[field])).filter(|text| !text.is_empty());
+        let kind = json!({"group": own("group").unwrap_or(group), "version": own("version").unwrap_or(version), "kind": line["kind"]});
+        let Some((parent, sub)) = text_at(line, &["name"]).split_once('/') else {
+            let scope = if line["namespaced"] == true { "Namespaced" } else { "Cluster" };
+            let mut resource = json!({
+                "resource": line["name"], "responseKind": kind, "scope": scope,
+                "singularResource": line["singularName"], "verbs": line["verbs"],
+            });
+            for names in ["shortNames", "categories"] {
+                if let Some(given) = line.get(names) {
+                    resource[names] = given.clone();
+                }
+            }
+            resources.push(resource);
+            continue;
+        };
+        let parent = resources.iter_mut().find(|resource| resource["resource"] == parent);
+        if let Some(parent) = parent.and_then(Value::as_object_mut) {
+            let subs = parent.entry("subresources").or_insert_with(|| json!([]));
+            if let Some(subs) = subs.as_array_mut() {
+                subs.push(json!({"subresource": sub, "responseKind": kind, "verbs": line["verbs"]}));
+            }
+        }
+    }
+    resources
 }
 
 fn aggregated_resource(resource: &Resource) -> Value {

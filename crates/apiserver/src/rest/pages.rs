@@ -51,12 +51,18 @@ impl Server {
         let aggregated = discovery::aggregated_type(asked.accept);
         match (target, aggregated) {
             (Target::CoreVersions | Target::Groups, Some(media_type)) => {
-                let value = discovery::aggregated(&registry, *target == Target::CoreVersions);
+                let groups = match *target == Target::CoreVersions {
+                    true => vec![(String::new(), vec!["v1".to_owned()])],
+                    false => self.groups(true),
+                };
+                let value = discovery::aggregated(&registry, &groups, &self.aggregated);
                 Ok(Page::kept(&value, media_type).answer(asked.known))
             }
             (Target::CoreVersions, None) => Ok(Reply::ok(discovery::core_versions())),
-            (Target::Groups, None) => Ok(Reply::ok(discovery::groups(&registry))),
-            (Target::Group(group), _) => Ok(discovery::group(&registry, group).map_or_else(nowhere, Reply::ok)),
+            (Target::Groups, None) => Ok(Reply::ok(discovery::groups(&self.groups(false)))),
+            (Target::Group(group), _) => {
+                Ok(discovery::group(&self.groups(false), group).map_or_else(nowhere, Reply::ok))
+            }
             (Target::GroupVersion { group, version }, _) => match discovery::resources(&registry, group, version) {
                 Some(value) => Ok(Reply::ok(value)),
                 // A group of CRDs knows no more than their versions.

@@ -267,15 +267,11 @@ impl ApiServer {
             let asked = Asked {
                 method: &parts.method,
                 accept: header(ACCEPT).unwrap_or_default(),
-                // What others serve is not part of the tag.
-                known: header(IF_NONE_MATCH).filter(|_| self.0.aggregated.is_empty()),
+                known: header(IF_NONE_MATCH),
                 query: &query,
             };
             return match self.0.page_of(&target, &asked) {
-                Ok(mut reply) => {
-                    self.0.add_aggregated(&target, &mut reply);
-                    reply.encode(plain, &[])
-                }
+                Ok(reply) => reply.encode(plain, &[]),
                 Err(status) => refused(&status, plain, &[]),
             };
         }

@@ -24,7 +24,7 @@ pub static BINDING: Rules = Rules {
 pub static CLUSTER_BINDING: Rules = Rules { validate: |binding| validate_binding(binding, false), ..BINDING };
 
 /// Anything that can stand in a URL is a name here.
-fn path_segment(name: &str) -> Vec<String> {
+pub fn path_segment(name: &str) -> Vec<String> {
     if [".", ".."].contains(&name) {
         return vec![format!("may not be '{name}'")];
     }
