@@ -1,13 +1,14 @@
 //! `metadata`: what the server sets, what it keeps, what is wrong with the rest.
 
 use std::collections::BTreeMap;
+use std::num::IntErrorKind;
 
 use kueue_core::field::{Error, Errors, Path};
 use kueue_core::label;
 use serde_json::{Map, Value};
 
 use crate::clock::Clock;
-use crate::kinds::Resource;
+use crate::kinds::{Resource, text_at};
 use crate::random::Random;
 use crate::schema::object_at;
 use crate::status::{Result, Status};
@@ -89,6 +90,18 @@ pub fn owner_warning(object: &Value) -> Option<String> {
             uids.join(", ")
         )
     })
+}
+
+/// The version that an object says it has; 0 when it says nothing.
+pub fn version(object: &Value) -> Result<u64> {
+    let text = text_at(object, &["metadata", "resourceVersion"]);
+    let why = match text.parse::<u64>() {
+        _ if text.is_empty() => return Ok(0),
+        Ok(version) if !text.starts_with('+') => return Ok(version),
+        Err(error) if *error.kind() == IntErrorKind::PosOverflow => "value out of range",
+        _ => "invalid syntax",
+    };
+    Err(Status::internal(format!("strconv.ParseUint: parsing {text:?}: {why}")))
 }
 
 /// Puts the namespace of the URL into an object, or refuses one that names another.

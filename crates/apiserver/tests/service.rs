@@ -233,3 +233,41 @@ async fn servers_started_from_an_image_go_their_own_ways() {
     let since = listed["metadata"]["resourceVersion"].as_str().expect("a version");
     assert_eq!(watched(&second, &format!("{CONFIG_MAPS}?watch=1&resourceVersion={since}"), 1).await, ["ADDED new"]);
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_version_that_is_no_number_is_refused_before_it_is_compared() {
+    let server = server();
+    ask(&server, &format!("POST {CONFIG_MAPS}"), json!({"metadata": {"name": "a"}})).await;
+    let cases = [
+        ("x", 500, "strconv.ParseUint: parsing \"x\": invalid syntax"),
+        ("+1", 500, "strconv.ParseUint: parsing \"+1\": invalid syntax"),
+        ("99999999999999999999", 500, "strconv.ParseUint: parsing \"99999999999999999999\": value out of range"),
+        (
+            "007",
+            409,
+            "Operation cannot be fulfilled on configmaps \"a\": the object has been modified; please apply your changes to the latest version and try again",
+        ),
+    ];
+    for (version, code, message) in cases {
+        let body = json!({"metadata": {"name": "a", "resourceVersion": version}});
+        let (found, status) = ask(&server, &format!("PUT {CONFIG_MAPS}/a"), body.clone()).await;
+        assert_eq!((found, status["message"].as_str()), (code, Some(message)));
+        let (found, status) = ask(&server, &format!("PATCH {CONFIG_MAPS}/a"), body).await;
+        assert_eq!((found, status["message"].as_str()), (code, Some(message)));
+    }
+    let leases = "/apis/coordination.k8s.io/v1/namespaces/default/leases/l";
+    let lease = |version: &str| json!({"metadata": {"name": "l", "resourceVersion": version}});
+    assert_eq!(ask(&server, &format!("PUT {leases}"), lease("x")).await.0, 500);
+    assert_eq!(ask(&server, &format!("PUT {leases}"), lease("5")).await.0, 201);
+}
+
+#[tokio::test(start_paused = true)]
+async fn columns_of_built_in_kinds_say_what_they_are() {
+    let server = server();
+    let mut asked = request(&server, "GET /api/v1/pods", "application/json", "");
+    asked.headers_mut().insert("Accept", "application/json;as=Table;v=v1;g=meta.k8s.io".parse().unwrap());
+    let (_, table) = send(&server, asked).await;
+    let told = &table["columnDefinitions"][1];
+    let expected = "The aggregate readiness state of this pod for accepting traffic.";
+    assert_eq!((&told["name"], &told["description"]), (&json!("Ready"), &json!(expected)));
+}

@@ -15,8 +15,8 @@ use super::reply::Reply;
 use super::service::{Call, Server};
 use super::subresource::ScalePaths;
 use crate::admission::{Attributes, Operation};
-use crate::kinds::Resource;
 use crate::kinds::rules::{Moment, PartRules, Update};
+use crate::kinds::{Resource, text_at};
 use crate::managed::{self, Live, Managers};
 use crate::meta;
 use crate::patch;
@@ -123,9 +123,8 @@ impl Server {
         let resource = write.resource;
         meta::settle_namespace(&mut value, &write.call.path.namespace)?;
         meta::owner_warning(&value).into_iter().for_each(|text| write.call.warn(text));
-        let version = value["metadata"]["resourceVersion"].as_str().unwrap_or_default();
         // What is no version at all does no harm.
-        if version.parse::<u64>().is_ok_and(|version| version > 0) {
+        if meta::version(&value).is_ok_and(|version| version > 0) {
             return Err(Status::internal("resourceVersion should not be set on objects to be created"));
         }
         meta::generate_name(&mut value, &self.random);
@@ -201,19 +200,20 @@ impl Server {
         let part = Part::of(resource, &call.path.subresource).unwrap_or(Part::Main);
         let write = Write { call, resource, part, is_dry_run: call.query.dry_run("UpdateOptions")? };
         check_manager(call, "UpdateOptions")?;
-        let value = self.decode(call, resource)?;
+        let mut value = self.decode(call, resource)?;
         check_name(call, &value)?;
-        let given = value["metadata"]["resourceVersion"].as_str().unwrap_or_default();
-        let is_unconditional = ["", "0"].contains(&given);
-        if is_unconditional && !resource.rules.allows_unconditional_update {
-            let exists = self.store.get(&resource.storage, &call.key()).is_some();
-            if exists {
-                let at = Path::new("metadata").child("resourceVersion");
-                let error = Error::invalid(&at, 0, "must be specified for an update");
-                return Err(Status::invalid(call.about(resource), &[error]));
-            }
+        let exists = self.store.get(&resource.storage, &call.key()).is_some();
+        if exists && !resource.rules.allows_unconditional_update && meta::version(&value) == Ok(0) {
+            let at = Path::new("metadata").child("resourceVersion");
+            let error = Error::invalid(&at, 0, "must be specified for an update");
+            return Err(Status::invalid(call.about(resource), &[error]));
         }
-        if self.store.get(&resource.storage, &call.key()).is_none() && resource.rules.creates_on_update {
+        if !exists && resource.rules.creates_on_update {
+            meta::version(&value)?;
+            // There is nothing yet that could have this version.
+            if let Some(metadata) = value["metadata"].as_object_mut() {
+                metadata.remove("resourceVersion");
+            }
             let object = self.create_object(&write, value, None).await?;
             return Ok(Reply::object(201, resource, &object, call.accepted));
         }
@@ -578,23 +578,23 @@ fn check_name(call: &Call, value: &Value) -> Result<()> {
 /// A version in an object that is written is one that it must still have; a uid never changes.
 fn check_preconditions(write: &Write<'_>, value: &Value, old: &Value) -> Result<()> {
     let (call, resource) = (write.call, write.resource);
-    let text = |object: &Value, name: &str| object["metadata"][name].as_str().unwrap_or_default().to_owned();
-    let (uid, version) = (text(value, "uid"), text(value, "resourceVersion"));
-    if !["", "0"].contains(&version.as_str()) && version != text(old, "resourceVersion") {
-        return Err(Status::conflict(call.about(resource), MODIFIED));
-    }
-    if uid.is_empty() || uid == text(old, "uid") {
-        return Ok(());
-    }
-    if call.method == http::Method::PUT {
+    let (uid, known) = (text_at(value, &["metadata", "uid"]), text_at(old, &["metadata", "uid"]));
+    let is_other = !uid.is_empty() && uid != known;
+    if is_other && call.method == http::Method::PUT {
         let why = format!(
             "StorageError: invalid object, Code: 4, Key: /registry/{}/{}, ResourceVersion: 0, AdditionalErrorMsg: \
-             Precondition failed: UID in precondition: {uid}, UID in object meta: {}",
+             Precondition failed: UID in precondition: {uid}, UID in object meta: {known}",
             resource.plural,
             [call.path.namespace.as_str(), call.path.name.as_str()].join("/").trim_start_matches('/'),
-            text(old, "uid")
         );
         return Err(Status::conflict(call.about(resource), &why));
+    }
+    let version = meta::version(value)?;
+    if version != 0 && Ok(version) != meta::version(old) {
+        return Err(Status::conflict(call.about(resource), MODIFIED));
+    }
+    if !is_other {
+        return Ok(());
     }
     let error = Error::invalid(&Path::new("metadata").child("uid"), uid, "field is immutable");
     Err(write.invalid(&call.path.name, &[error.clone(), error]))
