@@ -16,7 +16,7 @@ use crate::status::Result;
 use crate::store::Object;
 use crate::table::age;
 
-mod cel;
+pub mod cel;
 pub mod conversion;
 mod definition;
 mod json_path;

@@ -10,6 +10,7 @@ use serde_json::Value;
 
 mod check;
 mod cost;
+pub mod device;
 mod functions;
 mod parse;
 mod rule;

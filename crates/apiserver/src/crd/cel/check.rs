@@ -6,6 +6,9 @@ use super::functions::{FUNCTIONS, Overload};
 use super::parse::{Kind, Node};
 use super::types::Type;
 
+/// The name that a scope has where `cel.bind` may be called.
+pub const BIND: &str = "cel.bind";
+
 /// The type of an expression, or its mistakes as a compiler prints them.
 pub fn check(tree: &Node, text: &str, variables: &[(&str, Type)]) -> Result<Type, String> {
     let scope = variables.iter().map(|(name, kind)| ((*name).to_owned(), kind.clone())).collect();
@@ -158,6 +161,12 @@ impl Checker<'_> {
             (None, "has", [Node { kind: Kind::Select { .. }, .. }]) => {
                 self.node(&args[0]);
                 Some(Type::BOOL)
+            }
+            (Some(Node { kind: Kind::Ident(library), .. }), "bind", [var, value, part])
+                if library == "cel" && self.scope.iter().any(|(known, _)| known == BIND) =>
+            {
+                let bound = self.node(value);
+                self.with(&[(var, bound)], part)
             }
             (Some(target), "all" | "exists" | "exists_one" | "existsOne" | "filter", [var, predicate]) => {
                 let range = self.node(target);

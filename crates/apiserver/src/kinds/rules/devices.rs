@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use super::check::Field;
 use super::{Rules, Update, defaults, immutable};
+use crate::crd::cel::device;
 
 pub static CLAIM: Rules = Rules {
     answers_deleted: true,
@@ -110,6 +111,8 @@ fn check_selectors(selectors: &Field<'_>, errors: &mut Errors) {
         let expression = cel.child("expression");
         if expression.text().len() > EXPRESSION_BYTES_MAX {
             errors.push(Error::too_long(&expression.path, EXPRESSION_BYTES_MAX));
+        } else if let Some(why) = device::mistake(expression.text()) {
+            errors.push(Error::invalid(&expression.path, expression.text(), why));
         }
     }
 }
@@ -213,6 +216,18 @@ mod tests {
             ["spec.devices.requests[0]: Required value: exactly one of `exactly` or `firstAvailable` is required"]
         );
         assert_eq!(say(json!({"name": "a", "exactly": {"deviceClassName": "c", "count": -1}})).len(), 1);
+    }
+
+    #[test]
+    fn selectors_are_compiled() {
+        let class = json!({"spec": {"selectors": [{"cel": {"expression": "device.driver == 'a'"}}, {"cel": {"expression": "1"}}, {}]}});
+        assert_eq!(
+            lines(&(CLASS.validate)(&class)),
+            [
+                "spec.selectors[1].cel.expression: Invalid value: \"1\": must evaluate to bool or the unknown type, not int",
+                "spec.selectors[2].cel: Required value",
+            ]
+        );
     }
 
     #[test]
