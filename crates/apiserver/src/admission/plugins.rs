@@ -9,6 +9,7 @@ use crate::status::{About, Result, Status};
 mod default_tolerations;
 mod escalation;
 mod limit_ranger;
+mod pod_resize;
 mod priority;
 mod quota;
 mod runtime_class;
@@ -44,6 +45,7 @@ pub static PLUGINS: &[Plugin] = &[
     priority::CLASSES,
     default_tolerations::PLUGIN,
     runtime_class::PLUGIN,
+    pod_resize::PLUGIN,
     escalation::PLUGIN,
     quota::PLUGIN,
 ];
