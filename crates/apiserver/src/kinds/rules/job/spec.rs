@@ -68,7 +68,8 @@ pub fn check_whole_spec(object: &Value, errors: &mut Errors) {
         errors.push(selector.required(""));
     }
     let labels = spec.child("template.metadata.labels");
-    if !selector.selector().matches(&crate::meta::strings(labels.value)) {
+    // No selector selects nothing.
+    if !selector.is_set() || !selector.selector().matches(&crate::meta::strings(labels.value)) {
         errors.push(labels.invalid("`selector` does not match template `labels`"));
     }
 }
@@ -417,6 +418,13 @@ mod tests {
             &[
                 "spec.selector: Invalid value: {\"matchLabels\":{\"a\":\"b\",\"batch.kubernetes.io/controller-uid\":\"u\"}}: `selector` not auto-generated",
                 "spec.template.metadata.labels: Invalid value: {\"batch.kubernetes.io/controller-uid\":\"u\",\"batch.kubernetes.io/job-name\":\"j\",\"controller-uid\":\"u\",\"job-name\":\"j\"}: `selector` does not match template `labels`",
+            ],
+        );
+        check(
+            json!({"manualSelector": true}),
+            &[
+                "spec.selector: Required value",
+                "spec.template.metadata.labels: Invalid value: null: `selector` does not match template `labels`",
             ],
         );
         check(
