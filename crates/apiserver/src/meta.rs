@@ -250,13 +250,13 @@ fn validate_finalizers(finalizers: &Value, at: &Path) -> Errors {
     const BUILT_IN: [&str; 3] = ["orphan", "foregroundDeletion", "kubernetes"];
     let mut errors = Errors::new();
     let names: Vec<&str> = finalizers.as_array().into_iter().flatten().filter_map(Value::as_str).collect();
-    for name in &names {
-        let mistakes = label::qualified_name(name);
+    for (index, name) in names.iter().enumerate() {
+        let (at, mistakes) = (at.index(index), label::qualified_name(name));
         if !mistakes.is_empty() {
-            errors.extend(mistakes.into_iter().map(|why| Error::invalid(at, *name, why)));
+            errors.extend(mistakes.into_iter().map(|why| Error::invalid(&at, *name, why)));
         } else if !name.contains('/') && !BUILT_IN.contains(name) {
             let why = "name is neither a standard finalizer name nor is it fully qualified";
-            errors.push(Error::invalid(at, *name, why));
+            errors.push(Error::invalid(&at, *name, why));
         }
     }
     if names.contains(&"orphan") && names.contains(&"foregroundDeletion") {

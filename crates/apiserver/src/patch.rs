@@ -72,7 +72,7 @@ impl Patch {
             if count > OPERATIONS_MAX {
                 let what = format!("The allowed maximum operations in a JSON patch is {OPERATIONS_MAX}, got {count}");
                 let message = format!("Request entity too large: {what}");
-                return Err(Status::new(413, "RequestEntityTooLarge", message).with_details(json!({})));
+                return Err(Status::new(413, "RequestEntityTooLarge", message));
             }
         } else if value.is_null() && kind == Kind::Merge {
             return Err(Status::bad_request("Invalid JSON Patch"));

@@ -212,3 +212,29 @@ async fn discovery_knows_the_groups_of_others() {
     assert_eq!((&thing["resource"], &thing["scope"]), (&json!("things"), &json!("Namespaced")));
     assert_eq!(thing["subresources"][0]["subresource"], "status");
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_watch_is_handed_on_event_by_event() {
+    let (server, other) = (start(), start());
+    ask(&other, &format!("POST {DEFINITIONS}"), definition("things", "things.example.com", &["v1"])).await;
+    let service = tower::service_fn(move |mut request: http::Request<Full<Bytes>>| {
+        let other = other.clone();
+        let token = format!("Bearer {}", other.admin_token());
+        request.headers_mut().insert("authorization", token.parse().unwrap());
+        async move { Ok::<_, std::convert::Infallible>(other.handle(request).await) }
+    });
+    server.server().dialer.route_to_service("default/other:443", service);
+    let service = json!({"metadata": {"name": "other"}, "spec": {"ports": [{"port": 443}]}});
+    ask(&server, "POST /api/v1/namespaces/default/services", service).await;
+    register(&server).await;
+    let things = "/apis/things.example.com/v1/namespaces/default/things";
+    let watch = request(&server, &format!("GET {things}?watch=1"), &Value::Null);
+    let mut events = server.handle(watch).await.into_body();
+    for name in ["a", "b"] {
+        let thing = json!({"apiVersion": "things.example.com/v1", "kind": "things", "metadata": {"name": name}});
+        assert_eq!(ask(&server, &format!("POST {things}"), thing).await.0, 201);
+        let line = events.frame().await.unwrap().unwrap().into_data().unwrap();
+        let event: Value = serde_json::from_slice(&line).unwrap();
+        assert_eq!((&event["type"], &event["object"]["metadata"]["name"]), (&json!("ADDED"), &json!(name)));
+    }
+}

@@ -7,5 +7,6 @@ mod life {
     pub mod collecting;
     pub mod faulty;
     pub mod model;
+    pub mod refused;
     pub mod rig;
 }

@@ -45,6 +45,7 @@ mod unified_diff;
 mod workloads;
 
 pub use pod::qos_class;
+pub use rbac::path_segment;
 
 /// A moment in the life of an object: what is about to be written, and what stands there.
 #[derive(Debug, Clone, Copy)]

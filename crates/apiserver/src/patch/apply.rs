@@ -5,6 +5,7 @@ use serde_json::Value;
 use crate::managed::{self, Intent, Live};
 use crate::rest::body::{self, Encoding};
 use crate::rest::service::{Call, Server};
+use crate::rest::write::check_name;
 use crate::status::{Result, Status};
 use crate::store::Object;
 
@@ -29,17 +30,6 @@ pub fn read(call: &Call, api_version: &str, kind: &str) -> Result<Value> {
     }
     if config["metadata"].get("managedFields").is_some() {
         return Err(Status::bad_request("metadata.managedFields must be nil"));
-    }
-    let name = config["metadata"]["name"].as_str().unwrap_or_default();
-    let wanted = call.path.name.as_str();
-    if name.is_empty() {
-        let message =
-            format!("the name of the object ({wanted} based on URL) was undeterminable: name must be provided");
-        return Err(Status::bad_request(message));
-    }
-    if name != wanted {
-        let message = format!("the name of the object ({name}) does not match the name on the URL ({wanted})");
-        return Err(Status::bad_request(message));
     }
     if let Some(object) = config.as_object_mut() {
         object.remove("apiVersion");
@@ -77,6 +67,7 @@ impl Server {
         let live = Live { value: scale, managers: &managers };
         let (mut applied, managers) = managed::apply(&schema, Some(live), &config, &intent, is_forced)
             .map_err(|error| error.to_scale_status(&call.path.name))?;
+        check_name(call, &config)?;
         managed::put(&mut applied, &managers);
         Ok(applied)
     }

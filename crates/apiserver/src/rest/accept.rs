@@ -76,7 +76,7 @@ impl<'h> Clause<'h> {
 
     fn encoding(&self) -> Option<Encoding> {
         match self.media_type {
-            "application/json" | "*/*" | "application/*" => Some(Encoding::Json),
+            "application/json" | "*/*" => Some(Encoding::Json),
             "application/yaml" => Some(Encoding::Yaml),
             protobuf::MEDIA_TYPE => Some(Encoding::Protobuf),
             _ => None,

@@ -7,7 +7,7 @@ use serde_json::{Map, Number, Value};
 
 use crate::status::{Result, Status};
 
-mod syntax;
+pub mod syntax;
 mod yaml;
 
 /// Bodies above this are refused, as by a real server.

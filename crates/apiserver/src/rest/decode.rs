@@ -112,6 +112,9 @@ impl Server {
         let encoding = body::encoding(call.content_type.as_deref())?;
         let wrong = |why: String| Status::bad_request(format!("{NO_TYPE}{why}"));
         let mut value = body::parse(&call.body, encoding).map_err(wrong)?.value;
+        if value.is_null() {
+            value = serde_json::json!({});
+        }
         let Value::Object(object) = &mut value else {
             let found = go::kind_of(&value);
             return Err(wrong(format!("json: cannot unmarshal {found} into Go value of type {TYPE_OF_TYPES}")));

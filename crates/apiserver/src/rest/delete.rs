@@ -43,17 +43,21 @@ pub enum Outcome {
 
 impl DeleteOptions {
     fn read(server: &Server, call: &Call) -> Result<Self> {
+        // Who says something in the body says nothing in the query.
+        if !call.body.is_empty() {
+            let mut found = Self::default();
+            found.read_body(&server.decode_options(call, "DeleteOptions")?)?;
+            return Ok(found);
+        }
         let query = &call.query;
-        let mut found = Self {
+        let found = Self {
             grace_seconds: query.get("gracePeriodSeconds").parse().ok(),
             orphans: query.flag("orphanDependents"),
             propagation: query.find("propagationPolicy").map(str::to_owned),
             is_dry_run: query.dry_run("DeleteOptions")?,
             ..Self::default()
         };
-        let has_body = !call.body.is_empty();
-        let value = if has_body { server.decode_options(call, "DeleteOptions")? } else { Value::Null };
-        found.read_body(&value)?;
+        found.validate()?;
         Ok(found)
     }
 

@@ -6,6 +6,7 @@ use bytes::Bytes;
 use serde_json::{Map, Value, json};
 
 use super::accept::Shape;
+use super::body::syntax;
 use super::query::ListOptions;
 use super::reply::{Reply, ReplyBody};
 use super::select::Selection;
@@ -233,7 +234,8 @@ impl Token {
         let wrong =
             |why: &str| Status::bad_request(format!("invalid continue token: continue key is not valid: {why}"));
         let bytes = base64::URL.decode(text).map_err(|at| wrong(&format!("illegal base64 data at input byte {at}")))?;
-        let value: Value = serde_json::from_slice(&bytes).map_err(|_| wrong("invalid character in the token"))?;
+        let told = |error: serde_json::Error| wrong(&syntax::problem(&bytes).unwrap_or_else(|| error.to_string()));
+        let value: Value = serde_json::from_slice(&bytes).map_err(told)?;
         let part = |index: usize| value["start"][index].as_str().unwrap_or_default();
         Ok(Self { revision: value["rv"].as_u64(), after: Key::new(part(0), part(1)) })
     }

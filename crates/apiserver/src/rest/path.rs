@@ -30,9 +30,10 @@ pub struct ResourcePath {
     pub is_watch: bool,
 }
 
-/// Takes a path apart. Empty segments at the end do not count.
+/// Takes a path apart. Empty segments at the end do not count, and an escaped slash separates as any other.
 pub fn parse(path: &str) -> Target {
-    let trimmed = path.trim_matches('/');
+    let path = unescape(path);
+    let trimmed = path.strip_prefix('/').unwrap_or(&path).trim_end_matches('/');
     let segments: Vec<&str> = if trimmed.is_empty() { Vec::new() } else { trimmed.split('/').collect() };
     match segments.as_slice() {
         ["api"] => Target::CoreVersions,
@@ -57,11 +58,11 @@ fn resource(group: &str, version: &str, rest: &[&str]) -> Target {
         ["namespaces", namespace, rest @ ..] => (*namespace, rest),
         rest => ("", rest),
     };
-    let at = |index: usize| rest.get(index).map(|part| unescape(part)).unwrap_or_default();
+    let at = |index: usize| rest.get(index).map(|part| (*part).to_owned()).unwrap_or_default();
     Target::Resource(ResourcePath {
         group: group.to_owned(),
         version: version.to_owned(),
-        namespace: unescape(namespace),
+        namespace: namespace.to_owned(),
         plural: at(0),
         name: at(1),
         subresource: rest.get(2..).unwrap_or_default().join("/"),

@@ -82,15 +82,14 @@ impl Query {
         })
     }
 
-    pub fn field_validation(&self) -> Result<FieldValidation> {
+    pub fn field_validation(&self) -> std::result::Result<FieldValidation, Error> {
         match self.get("fieldValidation") {
             "" | "Warn" => Ok(FieldValidation::Warn),
             "Ignore" => Ok(FieldValidation::Ignore),
             "Strict" => Ok(FieldValidation::Strict),
             other => {
-                let error =
-                    Error::not_supported(&Path::new("fieldValidation"), other, &["", "Ignore", "Strict", "Warn"]);
-                Err(Status::invalid(options("CreateOptions"), &[error]))
+                let known = ["", "Ignore", "Strict", "Warn"];
+                Err(Error::not_supported(&Path::new("fieldValidation"), other, &known))
             }
         }
     }

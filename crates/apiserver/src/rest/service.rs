@@ -26,6 +26,7 @@ use crate::auth::rbac::Rbac;
 use crate::auth::{self, Authentication, StaticUser, User};
 use crate::clock::Clock;
 use crate::dial::Dialer;
+use crate::kinds::rules::path_segment;
 use crate::kinds::{BuiltIn, Registry, Resource};
 use crate::random::Random;
 use crate::status::{About, Result, Status};
@@ -326,6 +327,9 @@ impl Server {
         let path = &call.path;
         let resource = registry.find(&path.group, &path.version, &path.plural).ok_or_else(Status::unknown_resource)?;
         let verb = verb(&call.method, path, &call.query).ok_or_else(Status::method_not_allowed)?;
+        if let Some(why) = path_segment(&path.name).first() {
+            return Err(Status::bad_request(format!("Name parameter invalid: {:?}: {why}", path.name)));
+        }
         let is_in_namespace = !path.namespace.is_empty();
         if is_in_namespace && !resource.is_namespaced
             || !is_in_namespace && resource.is_namespaced && !path.name.is_empty()

@@ -107,7 +107,7 @@ impl Server {
     pub async fn create(&self, call: &Call, resource: &Arc<Resource>) -> Result<Reply> {
         let is_dry_run = call.query.dry_run("CreateOptions")?;
         let write = Write { call, resource, part: Part::Main, is_dry_run };
-        check_manager(call, "CreateOptions")?;
+        check_options(call, "CreateOptions")?;
         let value = self.decode(call, resource)?;
         let object = self.create_object(&write, value, None).await?;
         Ok(Reply::object(201, resource, &object, call.accepted))
@@ -199,7 +199,7 @@ impl Server {
     pub async fn update(&self, call: &Call, resource: &Arc<Resource>) -> Result<Reply> {
         let part = Part::of(resource, &call.path.subresource).unwrap_or(Part::Main);
         let write = Write { call, resource, part, is_dry_run: call.query.dry_run("UpdateOptions")? };
-        check_manager(call, "UpdateOptions")?;
+        check_options(call, "UpdateOptions")?;
         let mut value = self.decode(call, resource)?;
         check_name(call, &value)?;
         let exists = self.store.get(&resource.storage, &call.key()).is_some();
@@ -247,7 +247,12 @@ impl Server {
                     managed::put(&mut value, &read.managed);
                 }
                 patch.apply(&mut value, &resource.schema)?;
-                let settled = match patch::check_type(&self.registry(), resource, &value)? {
+                let checked = match kind {
+                    // What is merged by a schema stays what it is.
+                    patch::Kind::Strategic => Ok(()),
+                    _ => patch::check_type(&self.registry(), resource, &value)?,
+                };
+                let settled = match checked {
                     Ok(()) => self.settle(call, resource, &mut value, patch.problems.clone()),
                     Err(why) => Err(Refused::Type(why)),
                 };
@@ -266,7 +271,8 @@ impl Server {
     async fn apply(&self, write: &Write<'_>) -> Result<(Arc<Object>, bool)> {
         let (call, resource) = (write.call, write.resource);
         let mut config = patch::apply::read(call, &resource.api_version(), &resource.kind)?;
-        let namespace = config["metadata"]["namespace"].as_str().unwrap_or_default().to_owned();
+        let given = |field: &str| text_at(&config, &["metadata", field]).to_owned();
+        let (namespace, name) = (given("namespace"), given("name"));
         let written = call.query.get("fieldManager") == managed::KUBECTL;
         let written = written.then(|| format!("{}\n", typed(resource, &config)));
         self.settle_applied(call, &mut config)?;
@@ -274,7 +280,8 @@ impl Server {
         let intent = write.intent(self);
         let make = |live: Option<Live<'_>>| -> Result<Next> {
             let (mut value, managed) = managed::apply(&resource.schema, live, &config, &intent, is_forced)
-                .map_err(|error| error.to_status(resource, &namespace, &call.path.name))?;
+                .map_err(|error| error.to_status(resource, &namespace, &name))?;
+            check_name(call, &config)?;
             if let Some(written) = &written {
                 let annotations = value["metadata"]["annotations"].as_object_mut();
                 if let Some(last) = annotations.and_then(|annotations| annotations.get_mut(managed::LAST_APPLIED)) {
@@ -560,7 +567,7 @@ fn desired(object: &Value, ignores_status: bool) -> impl Iterator<Item = (&Strin
 }
 
 /// An object's name is that of its URL.
-fn check_name(call: &Call, value: &Value) -> Result<()> {
+pub fn check_name(call: &Call, value: &Value) -> Result<()> {
     let given = value["metadata"]["name"].as_str().unwrap_or_default();
     let wanted = call.path.name.as_str();
     if given.is_empty() {
@@ -600,8 +607,8 @@ fn check_preconditions(write: &Write<'_>, value: &Value, old: &Value) -> Result<
     Err(write.invalid(&call.path.name, &[error.clone(), error]))
 }
 
-/// A manager's name is short and printable.
-fn check_manager(call: &Call, options: &str) -> Result<()> {
+/// A manager's name is short and printable, and how unknown fields are taken is one of a few words.
+fn check_options(call: &Call, options: &str) -> Result<()> {
     let manager = call.query.get("fieldManager");
     let at = Path::new("fieldManager");
     let mut errors = Vec::new();
@@ -612,11 +619,12 @@ fn check_manager(call: &Call, options: &str) -> Result<()> {
         let why = format!("invalid character U+{:04X} (at position {place})", u32::from(odd));
         errors.push(Error::invalid(&at, manager, why));
     }
+    errors.extend(call.query.field_validation().err());
     if errors.is_empty() { Ok(()) } else { Err(Status::invalid(super::query::options(options), &errors)) }
 }
 
 pub fn check_patch_options(call: &Call, kind: patch::Kind) -> Result<()> {
-    check_manager(call, "PatchOptions")?;
+    check_options(call, "PatchOptions")?;
     let mut errors = Vec::new();
     if kind == patch::Kind::Apply {
         if call.query.get("fieldManager").is_empty() {

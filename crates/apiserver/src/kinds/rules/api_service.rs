@@ -5,8 +5,7 @@ use kueue_core::name::{dns1035_label, dns1123_subdomain};
 use serde_json::Value;
 
 use super::check::Field;
-use super::rbac::path_segment;
-use super::{Rules, Update, defaults};
+use super::{Rules, Update, defaults, path_segment};
 
 pub static RULES: Rules = Rules {
     allows_unconditional_update: false,

@@ -22,7 +22,7 @@ fn validate(object: &Value) -> Errors {
     }
     if bytes(object) > DATA_BYTES_MAX {
         // It is the whole object that is too large.
-        errors.push(Error::too_long(&Path::default(), DATA_BYTES_MAX));
+        errors.push(Error::too_long(&Path::new("[]"), DATA_BYTES_MAX));
     }
     errors
 }
@@ -99,7 +99,7 @@ mod tests {
         assert_eq!(say(json!({"data": {"..": ""}})), ["data[..]: Invalid value: \"..\": must not be '..'"]);
         assert_eq!(
             say(json!({"data": {"a": "x".repeat(DATA_BYTES_MAX + 1)}})),
-            [": Too long: may not be more than 1048576 bytes"]
+            ["[]: Too long: may not be more than 1048576 bytes"]
         );
     }
 
