@@ -173,9 +173,9 @@ async fn groups_are_listed_by_priority_and_those_out_of_reach_as_stale() {
 async fn discovered(server: &ApiServer) -> Value {
     let mut all = request(server, "GET /apis", &Value::Null);
     let accept = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
-    all.headers_mut().insert("Accept", accept.parse().unwrap());
-    let bytes = server.handle(all).await.into_body().collect().await.unwrap().to_bytes();
-    serde_json::from_slice(&bytes).unwrap()
+    all.headers_mut().insert("Accept", accept.parse().expect("a header"));
+    let bytes = server.handle(all).await.into_body().collect().await.expect("answers do not fail").to_bytes();
+    serde_json::from_slice(&bytes).expect("JSON")
 }
 
 #[tokio::test(start_paused = true)]
