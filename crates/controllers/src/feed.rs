@@ -51,14 +51,15 @@ fn namespace(object: &Namespace) -> Change {
     Change::Namespace { name: object.metadata.name.as_str().into(), labels: object.metadata.labels.clone() }
 }
 
-/// Tells the owner of everything that happens to objects of a kind, and returns what tells of all of them at once.
-pub fn feed<T: Fed>(informer: &mut Informer<T>, inputs: UnboundedSender<Input>) -> Source {
+/// Tells the owner of everything that happens to objects of a kind.
+pub fn feed<T: Fed>(informer: &mut Informer<T>, inputs: UnboundedSender<Input>) {
+    let store = informer.store();
+    let all = move || store.all().iter().map(|object| object.change()).collect();
+    send(&inputs, Input::Source(Source::new(all)));
     informer.listen(move |delta| {
         let change = delta.new.as_ref().map_or_else(|| T::gone(&delta.key), |new| new.object.change());
         send(&inputs, Input::Changed(change));
     });
-    let store = informer.store();
-    Source::new(move || store.all().iter().map(|object| object.change()).collect())
 }
 
 /// The same for Workloads, which need more than themselves.

@@ -10,6 +10,8 @@ mod mend;
 mod request;
 mod slot;
 mod status;
+#[cfg(test)]
+mod tests;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -61,6 +63,8 @@ pub enum Input {
     LimitRange(Key, Option<Arc<LimitRange>>),
     /// Pods of a RuntimeClass need this besides, or there is no such class.
     Overhead(String, Option<ResourceList>),
+    /// Who can tell of all objects of a kind again, for an engine that has to learn everything.
+    Source(Source),
     /// Everything that existed at the start was told.
     Synced,
     /// Whether decisions are ours to take.
@@ -92,8 +96,6 @@ pub struct Parts {
     /// Who can delete jobs of any kind.
     pub jobs: kueue_jobs::kinds::Deleters,
     pub metrics: Metrics,
-    /// What informers know besides Workloads, for an engine that has to learn everything.
-    pub sources: Vec<Source>,
     /// Tells job reconcilers to look at everything again.
     pub look_again: watch::Sender<u64>,
 }
@@ -137,7 +139,7 @@ impl Owner {
         Self {
             engine: Engine::new(parts.settings.clone()),
             settings: parts.settings,
-            mending: Mending::new(parts.sources, parts.look_again),
+            mending: Mending::new(parts.look_again),
             clock: parts.clock,
             client: parts.client,
             scheduler_events: parts.recorder.named(FIELD_MANAGER_ADMISSION),
@@ -266,6 +268,7 @@ impl Owner {
                     pods.any(|pod| pod.runtime_class_name.as_ref() == Some(&class))
                 });
             }
+            Input::Source(source) => self.mending.add(source),
             Input::Synced => self.is_synced = true,
             Input::Leads(leads) => {
                 if self.leads && !leads {

@@ -8,7 +8,7 @@ use kueue_api::kueue::v1beta2::{
 };
 use kueue_api::meta::Object;
 use kueue_controllers::feed::{feed, feed_limit_ranges, feed_runtime_classes, feed_workloads};
-use kueue_controllers::owner::{Input, Source};
+use kueue_controllers::owner::Input;
 use kueue_controllers::priority_class::class_values;
 use kueue_jobs::reconciler::{Stores, owner_values};
 use kueue_runtime::client::Client;
@@ -49,8 +49,8 @@ fn informer<T: Object + Send + Sync + 'static>() -> Informer<T> {
 }
 
 impl Informers {
-    /// All of them, telling the engine's owner what it needs; and what tells it everything anew.
-    pub(crate) fn new(inputs: &UnboundedSender<Input>) -> (Self, Vec<Source>) {
+    /// All of them, telling the engine's owner what it needs.
+    pub(crate) fn new(inputs: &UnboundedSender<Input>) -> Self {
         let workloads = informer::<Workload>();
         let by_owner = workloads.store().index(owner_values);
         let by_class = workloads.store().index(class_values);
@@ -74,19 +74,17 @@ impl Informers {
             by_cluster_queue,
             jobs: Vec::new(),
         };
-        let sources = vec![
-            feed(&mut all.namespaces, inputs.clone()),
-            feed(&mut all.flavors, inputs.clone()),
-            feed(&mut all.checks, inputs.clone()),
-            feed(&mut all.topologies, inputs.clone()),
-            feed(&mut all.cohorts, inputs.clone()),
-            feed(&mut all.cluster_queues, inputs.clone()),
-            feed(&mut all.local_queues, inputs.clone()),
-        ];
+        feed(&mut all.namespaces, inputs.clone());
+        feed(&mut all.flavors, inputs.clone());
+        feed(&mut all.checks, inputs.clone());
+        feed(&mut all.topologies, inputs.clone());
+        feed(&mut all.cohorts, inputs.clone());
+        feed(&mut all.cluster_queues, inputs.clone());
+        feed(&mut all.local_queues, inputs.clone());
         feed_limit_ranges(&mut all.limit_ranges, inputs.clone());
         feed_runtime_classes(&mut all.runtime_classes, inputs.clone());
         feed_workloads(&mut all.workloads, inputs.clone());
-        (all, sources)
+        all
     }
 
     /// What jobs of all kinds are looked at with.

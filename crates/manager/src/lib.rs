@@ -24,7 +24,7 @@ use kueue_jobs::kinds::batch_job;
 use kueue_jobs::report::Fact;
 use kueue_jobs::step::Settings as JobSettings;
 use kueue_jobs::workload::Copied;
-use kueue_runtime::client::{Client, Limits};
+use kueue_runtime::client::{Client, Limits, Rate};
 use kueue_runtime::clock::Clock;
 use kueue_runtime::events::Recorder;
 use kueue_translate::MetricLabels;
@@ -96,13 +96,12 @@ impl Manager {
     /// Runs until `end` comes, and lets the next one lead at once.
     pub async fn run_until(self, end: impl Future<Output = ()>) {
         let Self { config, gates, client: connection, clock, instance, observer } = self;
-        // Requests are limited by their number at once, not by a rate: the API server has its own ways to defend itself.
-        let client = Client::new(connection.clone(), Limits::new(REQUESTS_AT_ONCE, None));
+        let client = Client::new(connection.clone(), Limits::new(REQUESTS_AT_ONCE, rate(&config)));
         let mut tasks = JoinSet::new();
         let (recorder, writing_events) = Recorder::new(client.clone(), clock, instance.clone());
         tasks.spawn(writing_events);
         let (inputs, input_line) = unbounded_channel();
-        let (mut informers, sources) = Informers::new(&inputs);
+        let mut informers = Informers::new(&inputs);
         let metrics = metrics::connect(&config, gates, &informers);
         let (facts, fact_line) = unbounded_channel();
         let (touched, touched_line) = unbounded_channel();
@@ -118,7 +117,6 @@ impl Manager {
             jobs: Deleters::default().with::<batch_job::Job>(&recorder),
             recorder: recorder.clone(),
             metrics: metrics.clone(),
-            sources,
             look_again: look_again.clone(),
         };
         tasks.spawn(Owner::new(parts, input_line).run());
@@ -176,6 +174,14 @@ fn job_settings(config: &Configuration, gates: Gates) -> JobSettings {
         },
         integrations: Integrations::configured(frameworks, external),
     }
+}
+
+/// How many requests a second the configuration allows. What it says where nobody said anything is no limit: requests
+/// are limited by their number at once, and the API server has its own ways to defend itself.
+fn rate(config: &Configuration) -> Option<Rate> {
+    let connection = config.client_connection.as_ref().filter(|connection| !connection.is_usual())?;
+    let burst = connection.burst.and_then(|burst| u32::try_from(burst).ok()).unwrap_or(1);
+    connection.qps.map(|qps| Rate { per_second: qps.0, burst })
 }
 
 /// How many objects of a kind are looked at at once.

@@ -25,7 +25,7 @@ use serde_json::{Value, json};
 use crate::key::Key;
 use target::{Query, collection, object};
 
-pub use failure::Failure;
+pub use failure::{Failure, LONGEST_WAIT};
 pub use limits::{Limits, Rate};
 pub use patch::Patch;
 pub use watch::{Watch, WatchEvent};

@@ -122,7 +122,7 @@ impl<T: Object + Send + 'static, P: Send + Sync + 'static> Informer<T, P> {
                 }
                 let text = failure.to_string();
                 if trouble.as_ref() != Some(&text) {
-                    warn!(kind = T::KIND, error = %text, "cannot watch, trying again");
+                    warn!(kind = T::KIND, error = %text, hint = hint(failure), "cannot watch, trying again until it works");
                     trouble = Some(text);
                 }
             }
@@ -228,5 +228,16 @@ impl<T: Object + Send + 'static, P: Send + Sync + 'static> Informer<T, P> {
         for listener in &mut self.listeners {
             listener(delta);
         }
+    }
+}
+
+/// What may help.
+fn hint(failure: &Failure) -> &'static str {
+    match failure.code() {
+        Some(404) => "its CustomResourceDefinition may not be installed",
+        Some(401) => "the credentials may have expired",
+        Some(403) => "the role of this account may lack list and watch",
+        Some(_) => "the API server says why",
+        None => "the API server may be down, or the network between",
     }
 }

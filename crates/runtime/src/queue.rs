@@ -9,6 +9,7 @@ mod tests;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::hash::Hash;
+use std::ops::RangeInclusive;
 use std::sync::{Mutex, MutexGuard};
 use std::time::Duration;
 
@@ -17,7 +18,6 @@ use tokio::time::Instant;
 
 /// The wait after the first failure; it doubles with every further one.
 const FIRST_RETRY: Duration = Duration::from_millis(5);
-const LAST_RETRY: Duration = Duration::from_secs(1000);
 
 /// Who goes first; the usual priority is zero.
 pub type Priority = i8;
@@ -81,13 +81,13 @@ impl<K: Clone + Eq + Hash> WorkQueue<K> {
         self.changed.notify_one();
     }
 
-    /// Asks for another look after one that failed, at the earliest after `at_least`.
-    pub fn retry(&self, key: K, at_least: Duration) {
+    /// Asks for another look after one that failed, within these waits.
+    pub fn retry(&self, key: K, waits: RangeInclusive<Duration>) {
         let mut state = self.state();
         let failures = state.failures.entry(key.clone()).or_default();
-        let wait = FIRST_RETRY.saturating_mul(1_u32.checked_shl(*failures).unwrap_or(u32::MAX)).min(LAST_RETRY);
+        let wait = FIRST_RETRY.saturating_mul(1_u32.checked_shl(*failures).unwrap_or(u32::MAX));
         *failures += 1;
-        state.add_at(key, 0, Instant::now() + wait.max(at_least));
+        state.add_at(key, 0, Instant::now() + wait.min(*waits.end()).max(*waits.start()));
         drop(state);
         self.changed.notify_one();
     }

@@ -3,15 +3,16 @@
 #[cfg(test)]
 mod tests;
 
+use std::collections::HashMap;
 use std::future::Future;
 use std::hash::Hash;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use tokio::task::JoinSet;
 use tracing::{debug, warn};
 
-use crate::client::Failure;
+use crate::client::{Failure, LONGEST_WAIT};
 use crate::queue::WorkQueue;
 
 /// How a look ended.
@@ -40,6 +41,7 @@ where
     R: Reconciler<K>,
 {
     queue.take_back();
+    let told = Arc::new(Told::default());
     let mut looks = JoinSet::new();
     loop {
         while looks.len() >= at_once.max(1) {
@@ -48,14 +50,14 @@ where
         let key = queue.next().await;
         // What ended meanwhile is swept up here; its outcome was handled inside.
         while looks.try_join_next().is_some() {}
-        let (queue, reconciler) = (Arc::clone(&queue), Arc::clone(&reconciler));
+        let (queue, reconciler, told) = (Arc::clone(&queue), Arc::clone(&reconciler), Arc::clone(&told));
         looks.spawn(async move {
             let look = {
                 let (reconciler, key) = (Arc::clone(&reconciler), key.clone());
                 // In a task of its own, so that a panic ends this look and nothing else.
                 AbortOnDrop(tokio::spawn(async move { reconciler.reconcile(&key).await }))
             };
-            finish(&queue, &key, reconciler.name(), look.await);
+            finish(&queue, &key, reconciler.name(), &told, look.await);
         });
     }
 }
@@ -70,28 +72,55 @@ where
     move |tasks| drop(tasks.spawn(run(Arc::clone(&queue), Arc::clone(&reconciler), at_once)))
 }
 
-fn finish<K>(queue: &WorkQueue<K>, key: &K, name: &str, outcome: Result<Result<Next, Failure>, tokio::task::JoinError>)
+/// What was said of keys that fail again and again: the same is said once.
+struct Told<K>(Mutex<HashMap<K, String>>);
+
+impl<K> Default for Told<K> {
+    fn default() -> Self {
+        Self(Mutex::default())
+    }
+}
+
+impl<K: Clone + Eq + Hash> Told<K> {
+    fn is_news(&self, key: &K, error: &str) -> bool {
+        let mut told = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        told.insert(key.clone(), error.to_owned()).is_none_or(|before| before != error)
+    }
+
+    fn forget(&self, key: &K) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(key);
+    }
+}
+
+type Looked = Result<Result<Next, Failure>, tokio::task::JoinError>;
+
+fn finish<K>(queue: &WorkQueue<K>, key: &K, name: &str, told: &Told<K>, outcome: Looked)
 where
     K: Clone + Eq + Hash + std::fmt::Display,
 {
     match outcome {
         Ok(Ok(next)) => {
             queue.forget(key);
+            told.forget(key);
             if let Next::After(wait) = next {
                 queue.add_after(key.clone(), wait);
             }
         }
         Ok(Err(failure)) => {
             let is_usual = failure.is_conflict() || failure.is_not_found() && queue.failures(key) == 0;
+            let text = failure.to_string();
             match is_usual {
-                true => debug!(controller = name, %key, error = %failure, "somebody was faster"),
-                false => warn!(controller = name, %key, error = %failure, "cannot reconcile"),
+                true => debug!(controller = name, %key, error = text, "somebody was faster"),
+                false if told.is_news(key, &text) => {
+                    warn!(controller = name, %key, error = text, "cannot reconcile, trying again until it works");
+                }
+                false => debug!(controller = name, %key, error = text, "still cannot reconcile"),
             }
-            queue.retry(key.clone(), failure.retry_after().unwrap_or_default());
+            queue.retry(key.clone(), failure.waits());
         }
         Err(panic) => {
             warn!(controller = name, %key, error = %panic, "reconciling ended in a panic");
-            queue.retry(key.clone(), Duration::ZERO);
+            queue.retry(key.clone(), Duration::ZERO..=LONGEST_WAIT);
         }
     }
     queue.done(key);

@@ -1,5 +1,6 @@
 //! Our manager on a control plane: what its manifests install, and its process, with the rights of its account alone.
 
+use std::net::{Ipv4Addr, TcpListener};
 use std::path::Path;
 use std::time::Duration;
 
@@ -86,8 +87,22 @@ pub(crate) fn start(reach: &Reach<'_>, program: &Path, configuration: &str, dir:
     make_dir(dir)?;
     let (kubeconfig, config) = (dir.join("kubeconfig"), dir.join("config.yaml"));
     reach.write_account(NAMESPACE, ACCOUNT, &kubeconfig)?;
-    write(&config, configuration)?;
+    write(&config, &on_loopback(configuration)?)?;
     let flag = |name: &str, file: &Path| format!("--{name}={}", file.display());
     let args = ["manager".to_string(), flag("config", &config), flag("kubeconfig", &kubeconfig)];
     Process::start(program, &args, dir, &reach.info.logs.join("kueue.log"))
+}
+
+/// The configuration with servers on free ports of this machine: others may have the usual ones.
+fn on_loopback(configuration: &str) -> Result<String> {
+    let mut configuration: Value = serde_saphyr::from_str(configuration)
+        .map_err(|error| Problem::new(format!("the configuration cannot be read: {error}")))?;
+    let free_port = || {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).and_then(|listener| listener.local_addr());
+        listener.map(|address| address.port()).map_err(|error| Problem::new(format!("no port is free: {error}")))
+    };
+    configuration["webhook"] = json!({"host": "127.0.0.1", "port": free_port()?});
+    configuration["health"] = json!({"healthProbeBindAddress": format!("127.0.0.1:{}", free_port()?)});
+    configuration["metrics"]["bindAddress"] = format!("127.0.0.1:{}", free_port()?).into();
+    Ok(configuration.to_string())
 }

@@ -144,9 +144,19 @@ fn internal_certs(certs: &mut InternalCertManagement) {
     }
 }
 
+/// How fast we ask where nobody said anything.
+const USUAL_RATE: (Float, i32) = (Float(300.0), 500);
+
+impl ClientConnection {
+    /// Whether it says no more than where nobody said anything.
+    pub fn is_usual(&self) -> bool {
+        (self.qps, self.burst) == (Some(USUAL_RATE.0), Some(USUAL_RATE.1))
+    }
+}
+
 fn client_connection(connection: &mut ClientConnection) {
-    connection.qps.get_or_insert(Float(300.0));
-    connection.burst.get_or_insert(500);
+    connection.qps.get_or_insert(USUAL_RATE.0);
+    connection.burst.get_or_insert(USUAL_RATE.1);
 }
 
 fn frameworks(frameworks: &mut Vec<String>) {

@@ -50,8 +50,12 @@ pub(super) struct Mending {
 }
 
 impl Mending {
-    pub(super) fn new(sources: Vec<Source>, look_again: watch::Sender<u64>) -> Self {
-        Self { sources, look_again, lately: VecDeque::new(), broken_at: None, pause: FIRST_PAUSE }
+    pub(super) fn new(look_again: watch::Sender<u64>) -> Self {
+        Self { sources: Vec::new(), look_again, lately: VecDeque::new(), broken_at: None, pause: FIRST_PAUSE }
+    }
+
+    pub(super) fn add(&mut self, source: Source) {
+        self.sources.push(source);
     }
 
     /// How long nothing may be decided yet.
@@ -65,7 +69,7 @@ impl Mending {
         self.look_again.send_modify(|times| *times += 1);
     }
 
-    fn note_break(&mut self) {
+    pub(super) fn note_break(&mut self) {
         let now = Instant::now();
         let is_first = self.broken_at.is_none_or(|before| now - before > FORGIVEN_AFTER);
         self.pause = if is_first { FIRST_PAUSE } else { (self.pause * 2).min(LONGEST_PAUSE) };

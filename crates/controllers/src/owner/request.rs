@@ -1,7 +1,6 @@
 //! Workloads as they come in, and requests as they go out and are answered.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use kueue_api::kueue::names::{
     FIELD_MANAGER_ADMISSION, FIELD_MANAGER_KUEUE, FIELD_MANAGER_RECLAIMABLE_PODS, FINALIZER_RESOURCE_IN_USE, label,
@@ -338,8 +337,12 @@ impl Owner {
             slot.must_read = true;
             return;
         }
-        warn!(workload = %key, error = %failure, "cannot write");
-        let at = slot.postpone(failure.retry_after().unwrap_or(Duration::ZERO));
+        let error = failure.to_string();
+        match slot.is_news(&error) {
+            true => warn!(workload = %key, error, "cannot write, trying again until it works"),
+            false => debug!(workload = %key, error, "still cannot write"),
+        }
+        let at = slot.postpone(&failure.waits());
         self.postponed.insert((at, key.clone()));
         match failure.is_transient() {
             // If it was carried out all the same, sending it again is a conflict.

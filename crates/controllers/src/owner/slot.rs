@@ -1,6 +1,7 @@
 //! What is under way and what is wanted for one Workload.
 
 use std::collections::VecDeque;
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -10,7 +11,6 @@ use kueue_runtime::events::Recorder;
 use tokio::time::Instant;
 
 const FIRST_RETRY: Duration = Duration::from_millis(5);
-const LAST_RETRY: Duration = Duration::from_secs(1000);
 
 /// Something to be done besides the status.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -53,6 +53,8 @@ pub(super) struct Slot {
     /// The server's word counts when the wait is over: what was wanted was refused.
     pub(super) must_yield: bool,
     failures: u32,
+    /// Why the last request failed, so that the same is said once.
+    trouble: Option<String>,
     pub(super) not_before: Option<Instant>,
 }
 
@@ -69,8 +71,14 @@ impl Slot {
             must_read: false,
             must_yield: false,
             failures: 0,
+            trouble: None,
             not_before: None,
         }
+    }
+
+    /// Whether this is another trouble than the last one.
+    pub(super) fn is_news(&mut self, trouble: &str) -> bool {
+        self.trouble.replace(trouble.to_owned()).is_none_or(|before| before != trouble)
     }
 
     pub(super) fn is_idle(&self) -> bool {
@@ -85,10 +93,10 @@ impl Slot {
     }
 
     /// Nothing is sent for a while, longer after each failure. Returns when it may be.
-    pub(super) fn postpone(&mut self, at_least: Duration) -> Instant {
-        let wait = FIRST_RETRY.saturating_mul(1_u32.checked_shl(self.failures).unwrap_or(u32::MAX)).min(LAST_RETRY);
+    pub(super) fn postpone(&mut self, waits: &RangeInclusive<Duration>) -> Instant {
+        let wait = FIRST_RETRY.saturating_mul(1_u32.checked_shl(self.failures).unwrap_or(u32::MAX));
         self.failures = self.failures.saturating_add(1);
-        let at = Instant::now() + wait.max(at_least);
+        let at = Instant::now() + wait.min(*waits.end()).max(*waits.start());
         self.not_before = Some(at);
         at
     }
@@ -106,25 +114,28 @@ impl Slot {
 
     pub(super) fn succeed(&mut self) {
         self.failures = 0;
+        self.trouble = None;
         self.not_before = None;
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use kueue_runtime::client::LONGEST_WAIT;
+
     use super::*;
 
     #[tokio::test(start_paused = true)]
     async fn waits_double_and_end_with_success() {
         let mut slot = Slot::new(1);
-        let wait = |slot: &mut Slot| (slot.postpone(Duration::ZERO) - Instant::now()).as_millis();
+        let wait = |slot: &mut Slot| (slot.postpone(&(Duration::ZERO..=LONGEST_WAIT)) - Instant::now()).as_millis();
         assert_eq!([wait(&mut slot), wait(&mut slot), wait(&mut slot)], [5, 10, 20]);
         slot.succeed();
         assert_eq!(wait(&mut slot), 5);
-        assert_eq!((slot.postpone(Duration::from_secs(9)) - Instant::now()).as_secs(), 9);
+        assert_eq!((slot.postpone(&(Duration::from_secs(9)..=LONGEST_WAIT)) - Instant::now()).as_secs(), 9);
         for _ in 0..60 {
-            slot.postpone(Duration::ZERO);
+            slot.postpone(&(Duration::ZERO..=LONGEST_WAIT));
         }
-        assert_eq!(wait(&mut slot), LAST_RETRY.as_millis());
+        assert_eq!(wait(&mut slot), LONGEST_WAIT.as_millis());
     }
 }

@@ -10,6 +10,7 @@ use std::time::Duration;
 use http::{HeaderValue, Method, Request};
 use kube::client::Body;
 use kueue_api::config::{DEFAULT_NAMESPACE, load};
+use kueue_apiserver::auth::StaticUser;
 use kueue_apiserver::faults::Faults;
 use kueue_apiserver::{ApiServer, Image, Settings};
 use kueue_core::gates::Gates;
@@ -25,8 +26,13 @@ const JOBS: &str = "/apis/batch/v1/namespaces/default/jobs";
 const CONFIG: &str =
     "apiVersion: config.kueue.x-k8s.io/v1beta2\nkind: Configuration\nleaderElection: {leaderElect: false}\n";
 
+/// The token of a user who has no rights from the start.
+pub(crate) const STRANGER: &str = "the-token-of-a-stranger";
+
 fn settings() -> Settings {
-    Settings::new(kueue_apiserver::clock::Clock::starting_at(START.parse().unwrap()), [7; 32])
+    let stranger = StaticUser { name: "stranger".to_owned(), groups: Vec::new(), token: STRANGER.to_owned() };
+    let settings = Settings::new(kueue_apiserver::clock::Clock::starting_at(START.parse().unwrap()), [7; 32]);
+    Settings { users: vec![stranger], ..settings }
 }
 
 /// A server with all of our definitions. To read them takes seconds, so it happens once for all tests.
@@ -61,7 +67,12 @@ pub(crate) fn show_log() {
 
 /// Speaks to the server as its administrator, over a connection that is as reliable as the faults say.
 pub(crate) fn faulty_client(server: &ApiServer, faults: &Faults) -> kube::Client {
-    let token: HeaderValue = format!("Bearer {}", server.admin_token()).parse().unwrap();
+    client_of(server, server.admin_token(), faults)
+}
+
+/// The same as somebody else.
+pub(crate) fn client_of(server: &ApiServer, token: &str, faults: &Faults) -> kube::Client {
+    let token: HeaderValue = format!("Bearer {token}").parse().unwrap();
     let faulty = faults.layer(server.clone());
     let service = tower::service_fn(move |mut request: Request<Body>| {
         request.headers_mut().insert("authorization", token.clone());
@@ -140,8 +151,22 @@ impl Bed {
         Self { client, server, clock, writes, manager: None, observer }
     }
 
+    pub(crate) fn server(&self) -> &ApiServer {
+        &self.server
+    }
+
     pub(crate) fn start_manager(&mut self) {
         let manager = self.manager(CONFIG, "test", &self.writes);
+        self.run(manager);
+    }
+
+    /// A manager with a connection of its own.
+    pub(crate) fn start_manager_over(&mut self, client: kube::Client) {
+        let config = load(CONFIG, DEFAULT_NAMESPACE).unwrap();
+        self.run(Manager::new(config, Gates::default(), client, self.clock, "test".to_owned()));
+    }
+
+    fn run(&mut self, manager: Manager) {
         self.observer = manager.observer();
         self.manager = Some(tokio::spawn(manager.run()));
     }

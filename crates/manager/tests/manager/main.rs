@@ -3,6 +3,7 @@
 mod bed;
 mod replicas;
 mod scenarios;
+mod trouble;
 mod webhooks;
 
 use bed::Bed;

@@ -1,9 +1,15 @@
 //! Why a request did not do what it was sent for.
 
+use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use http::header::RETRY_AFTER;
 use serde::Deserialize;
+
+/// Waits between attempts grow no longer than this,
+pub const LONGEST_WAIT: Duration = Duration::from_secs(1000);
+/// or this, when nothing has to be changed for the next one to work.
+const LONGEST_WAIT_FOR_SERVER: Duration = Duration::from_secs(30);
 
 /// Why a request failed, and so what is left to do about it.
 #[derive(Clone, Debug, thiserror::Error)]
@@ -72,7 +78,8 @@ impl Failure {
         Self::Refused { code: status.code, reason: status.reason, message: status.message, retry_after }
     }
 
-    fn code(&self) -> Option<u16> {
+    /// The code of the answer, if there was one.
+    pub fn code(&self) -> Option<u16> {
         match self {
             Self::Refused { code, .. } => Some(*code),
             _ => None,
@@ -101,6 +108,13 @@ impl Failure {
             Self::Unreachable(_) | Self::TimedOut(_) => true,
             Self::Missing(_) | Self::Unreadable(_) => false,
         }
+    }
+
+    /// How long to wait at least, and at most, before the next attempt. What only the server's state prevents may work
+    /// at any moment, so that waits do not grow without end while it is away.
+    pub fn waits(&self) -> RangeInclusive<Duration> {
+        let most = if self.is_transient() { LONGEST_WAIT_FOR_SERVER } else { LONGEST_WAIT };
+        self.retry_after().unwrap_or_default()..=most
     }
 
     /// How long the server wants to be left alone.
@@ -138,6 +152,14 @@ mod tests {
         let strange = answer(502, Some("Tue, 1 Jan"), "<html>bad gateway</html>\n");
         assert_eq!(strange.to_string(), "<html>bad gateway</html> (502 )");
         assert_eq!(strange.retry_after(), None);
+    }
+
+    #[test]
+    fn waits_for_a_server_that_is_away_do_not_grow_without_end() {
+        let seconds = |failure: Failure| (failure.waits().start().as_secs(), failure.waits().end().as_secs());
+        assert_eq!(seconds(answer(429, Some("7"), "")), (7, 30));
+        assert_eq!(seconds(Failure::Unreachable(String::new())), (0, 30));
+        assert_eq!(seconds(answer(422, None, "")), (0, 1000));
     }
 
     #[test]

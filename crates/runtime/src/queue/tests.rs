@@ -1,4 +1,5 @@
 use super::*;
+use crate::client::LONGEST_WAIT;
 
 /// Takes what can be had without waiting for a key that is not there yet, for at most so long.
 async fn take(queue: &WorkQueue<&'static str>, within_ms: u64) -> Option<&'static str> {
@@ -80,7 +81,7 @@ async fn failures_make_the_wait_grow_and_success_ends_that() {
     let mut waits = Vec::new();
     for _ in 0..4 {
         let begin = Instant::now();
-        queue.retry("a", Duration::ZERO);
+        queue.retry("a", Duration::ZERO..=LONGEST_WAIT);
         queue.next().await;
         queue.done(&"a");
         waits.push(begin.elapsed().as_millis());
@@ -89,12 +90,12 @@ async fn failures_make_the_wait_grow_and_success_ends_that() {
     assert_eq!(queue.failures(&"a"), 4);
     queue.forget(&"a");
     let begin = Instant::now();
-    queue.retry("a", Duration::from_secs(3));
+    queue.retry("a", Duration::from_secs(3)..=LONGEST_WAIT);
     queue.next().await;
     assert_eq!(begin.elapsed().as_secs(), 3, "the server wants to be left alone");
     for _ in 0..40 {
-        queue.retry("b", Duration::ZERO);
-        queue.state().release(Instant::now() + LAST_RETRY);
+        queue.retry("b", Duration::ZERO..=LONGEST_WAIT);
+        queue.state().release(Instant::now() + LONGEST_WAIT);
     }
     assert_eq!(queue.failures(&"b"), 40, "the wait is limited, not the attempts");
 }
