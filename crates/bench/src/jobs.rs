@@ -7,17 +7,45 @@ use kueue_core::duration::Duration;
 use kueue_core::time::Time;
 use kueue_engine::{
     Admission, Change, Condition, ConditionKind, Key, PodPlacement, PodSetAdmission, PodSetSpec, Reason, Status,
-    Verdict, WorkloadSpec,
+    TopologyAssignment, TopologyRequest, Verdict, WorkloadSpec,
 };
+
+use crate::nodes::RACK;
 
 pub const NAMESPACE: &str = "team";
 
 /// One workload: all that the driver remembers of it.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub struct Job {
     pub queue: u32,
+    /// Of one pod.
     pub cpu: u32,
     pub priority: i32,
+    /// More than one pod, close together.
+    pub gang: Option<Gang>,
+}
+
+/// Pods in one rack.
+#[derive(Clone, Copy, Debug)]
+pub struct Gang {
+    pub pods: i32,
+    /// They need it; else they like it.
+    pub is_required: bool,
+}
+
+impl Job {
+    fn pods(&self) -> i32 {
+        self.gang.map_or(1, |gang| gang.pods)
+    }
+
+    fn topology(&self) -> Option<TopologyRequest> {
+        let rack = || Some(RACK.into());
+        self.gang.map(|gang| TopologyRequest {
+            required: gang.is_required.then(rack).flatten(),
+            preferred: (!gang.is_required).then(rack).flatten(),
+            ..TopologyRequest::default()
+        })
+    }
 }
 
 /// All workloads that were ever made, by number.
@@ -110,12 +138,12 @@ impl Jobs {
             is_active: true,
             pod_sets: vec![PodSetSpec {
                 name: "main".into(),
-                count: 1,
+                count: job.pods(),
                 min_count: None,
                 requests: vec![("cpu".into(), i64::from(job.cpu) * 1000)],
                 group: None,
                 placement: PodPlacement::default(),
-                topology: None,
+                topology: job.topology(),
                 room: None,
                 fingerprint: 0,
             }],
@@ -131,6 +159,11 @@ impl Jobs {
 
     /// The status of a workload that was admitted before the engine started.
     pub fn admitted(&self, number: usize) -> Status {
+        self.admitted_on(number, None)
+    }
+
+    /// The same for one whose pods were placed.
+    pub fn admitted_on(&self, number: usize, place: Option<&Arc<TopologyAssignment>>) -> Status {
         let job = self.jobs[number];
         let queue = queue_name(job.queue);
         let condition = |kind, reason, message: String| Condition {
@@ -154,10 +187,10 @@ impl Jobs {
                 queue: queue.into(),
                 pod_sets: vec![PodSetAdmission {
                     name: "main".into(),
-                    count: Some(1),
+                    count: Some(job.pods()),
                     flavors: vec![("cpu".into(), "default".into())],
-                    usage: vec![("cpu".into(), i64::from(job.cpu) * 1000)],
-                    topology: None,
+                    usage: vec![("cpu".into(), i64::from(job.cpu) * 1000 * i64::from(job.pods()))],
+                    topology: place.cloned(),
                     delayed: None,
                 }],
             })),

@@ -1,9 +1,12 @@
 //! The loads, as `spec/loads.md` of the project describes them, with what Kueue reached and what we aim at.
 
+mod clearing;
 mod deep;
 mod fill;
+mod gangs;
 mod preempt;
 mod steady;
+mod tree;
 
 use serde::{Deserialize, Serialize};
 
@@ -23,6 +26,8 @@ pub struct Load {
     /// Per size: Kueue's figure, and the one with finishing and requeueing.
     pub kueue: &'static [(usize, Figure)],
     pub aim: Aim,
+    /// The most memory that each may take, where it is measured.
+    pub aim_bytes: u64,
 }
 
 /// What Kueue reached: of the scheduler alone, and with finishing and requeueing.
@@ -33,8 +38,10 @@ pub type Figure = (f64, Option<f64>);
 pub enum Aim {
     /// So many per second of processor time, or more.
     PerSecond(f64),
-    /// So many seconds, or less.
+    /// So many seconds for all that is loaded, or less.
     Seconds(f64),
+    /// So many milliseconds for each, or less.
+    MsEach(f64),
 }
 
 /// What a run came to.
@@ -49,11 +56,14 @@ pub struct Measured {
     pub rest_s: f64,
     /// Processor seconds to load the pending workloads.
     pub load_s: f64,
-    /// Memory that one pending workload takes.
-    pub bytes_per_pending: u64,
+    /// Memory that one pending workload takes, or a node per resource.
+    pub bytes_each: u64,
 }
 
-pub const ALL: [Load; 7] = [
+/// The most that a pending workload may take.
+const BYTES_PER_PENDING: u64 = 1024;
+
+pub const ALL: [Load; 16] = [
     Load {
         name: "L1",
         about: "steady: 1,000 queues in 100 cohorts, admitted ones finish after 5 cycles",
@@ -69,6 +79,7 @@ pub const ALL: [Load; 7] = [
             (1_000_000, (835.0, Some(518.0))),
         ],
         aim: Aim::PerSecond(100_000.0),
+        aim_bytes: BYTES_PER_PENDING,
     },
     Load {
         name: "L1c",
@@ -81,6 +92,7 @@ pub const ALL: [Load; 7] = [
         play: steady::contended,
         kueue: &[(100_000, (2_380.0, Some(1_875.0)))],
         aim: Aim::PerSecond(100_000.0),
+        aim_bytes: BYTES_PER_PENDING,
     },
     Load {
         name: "L2",
@@ -93,6 +105,7 @@ pub const ALL: [Load; 7] = [
         play: deep::draining,
         kueue: &[(500, (2_183.0, Some(1_923.0)))],
         aim: Aim::PerSecond(50_000.0),
+        aim_bytes: BYTES_PER_PENDING,
     },
     Load {
         name: "L2r",
@@ -105,6 +118,7 @@ pub const ALL: [Load; 7] = [
         play: deep::refilled,
         kueue: &[(500, (2_435.0, Some(2_257.0)))],
         aim: Aim::PerSecond(50_000.0),
+        aim_bytes: BYTES_PER_PENDING,
     },
     Load {
         name: "L3",
@@ -117,6 +131,7 @@ pub const ALL: [Load; 7] = [
         play: preempt::one_by_one,
         kueue: &[(5_000, (18.0, None))],
         aim: Aim::PerSecond(10_000.0),
+        aim_bytes: BYTES_PER_PENDING,
     },
     Load {
         name: "L3x10",
@@ -129,6 +144,72 @@ pub const ALL: [Load; 7] = [
         play: preempt::ten_at_once,
         kueue: &[(5_000, (12.8, None))],
         aim: Aim::PerSecond(10_000.0),
+        aim_bytes: BYTES_PER_PENDING,
+    },
+    Load {
+        name: "L4",
+        about: "topology: gangs in racks of one block, 30 queues",
+        unit: "placements",
+        sizes: &[100],
+        quick_size: 20,
+        rounds: 1_000,
+        quick_rounds: 20,
+        play: gangs::one_block,
+        kueue: &[(100, (1_032.0, Some(977.0)))],
+        aim: Aim::PerSecond(50_000.0),
+        aim_bytes: BYTES_PER_PENDING,
+    },
+    Load {
+        name: "L5",
+        about: "topology preempt: half a rack of whole hosts among running gangs",
+        unit: "decisions",
+        sizes: &[700],
+        quick_size: 700,
+        rounds: 200,
+        quick_rounds: 2,
+        play: clearing::half_a_rack,
+        kueue: &[(700, (151.0, None))],
+        aim: Aim::MsEach(1.0),
+        aim_bytes: BYTES_PER_PENDING,
+    },
+    Load {
+        name: "L5h",
+        about: "topology preempt: a whole rack",
+        unit: "decisions",
+        sizes: &[700],
+        quick_size: 700,
+        rounds: 200,
+        quick_rounds: 2,
+        play: clearing::a_whole_rack,
+        kueue: &[(700, (635.0, None))],
+        aim: Aim::MsEach(3.0),
+        aim_bytes: BYTES_PER_PENDING,
+    },
+    Load {
+        name: "L6",
+        about: "topology fair: gangs in 65 racks, 30 queues, fair sharing",
+        unit: "placements",
+        sizes: &[500],
+        quick_size: 20,
+        rounds: 2_000,
+        quick_rounds: 20,
+        play: gangs::fair,
+        kueue: &[(500, (466.0, Some(406.0)))],
+        aim: Aim::PerSecond(30_000.0),
+        aim_bytes: BYTES_PER_PENDING,
+    },
+    Load {
+        name: "L6s",
+        about: "topology fair: half of the queues borrow",
+        unit: "placements",
+        sizes: &[500],
+        quick_size: 20,
+        rounds: 2_000,
+        quick_rounds: 20,
+        play: gangs::fair_skewed,
+        kueue: &[(500, (522.0, Some(460.0)))],
+        aim: Aim::PerSecond(30_000.0),
+        aim_bytes: BYTES_PER_PENDING,
     },
     Load {
         name: "L7",
@@ -141,6 +222,59 @@ pub const ALL: [Load; 7] = [
         play: fill::half_admitted,
         kueue: &[(100_000, (7.5, None))],
         aim: Aim::Seconds(0.3),
+        aim_bytes: BYTES_PER_PENDING,
+    },
+    Load {
+        name: "T-load",
+        about: "nodes in five levels, and a first placement",
+        unit: "nodes",
+        sizes: &[40_000],
+        quick_size: 640,
+        rounds: 1,
+        quick_rounds: 1,
+        play: tree::load,
+        kueue: &[],
+        aim: Aim::Seconds(1.0),
+        aim_bytes: 200,
+    },
+    Load {
+        name: "T-place",
+        about: "a gang of a known shape among nodes in five levels",
+        unit: "placements",
+        sizes: &[640, 40_000],
+        quick_size: 640,
+        rounds: 5_000,
+        quick_rounds: 20,
+        play: tree::placements,
+        kueue: &[],
+        aim: Aim::MsEach(1.0),
+        aim_bytes: BYTES_PER_PENDING,
+    },
+    Load {
+        name: "T-after",
+        about: "the same after a node changed, went and came back",
+        unit: "placements",
+        sizes: &[40_000],
+        quick_size: 640,
+        rounds: 1_000,
+        quick_rounds: 20,
+        play: tree::placements_after_events,
+        kueue: &[],
+        aim: Aim::MsEach(1.0),
+        aim_bytes: BYTES_PER_PENDING,
+    },
+    Load {
+        name: "T-event",
+        about: "a node changes, goes or comes back",
+        unit: "events",
+        sizes: &[40_000],
+        quick_size: 640,
+        rounds: 1_000,
+        quick_rounds: 20,
+        play: tree::events,
+        kueue: &[],
+        aim: Aim::MsEach(0.02),
+        aim_bytes: BYTES_PER_PENDING,
     },
 ];
 

@@ -10,6 +10,7 @@ mod jobs;
 mod loads;
 mod machine;
 mod meter;
+mod nodes;
 mod report;
 mod stage;
 

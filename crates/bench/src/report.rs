@@ -15,7 +15,7 @@ pub struct Row {
     about: &'static str,
     size: usize,
     unit: &'static str,
-    /// Per processor second of scheduling; for a load that only fills the engine, its seconds.
+    /// Per processor second of scheduling; seconds or milliseconds where the aim is one.
     ours: f64,
     /// The same with finishing, requeueing and the echo of every write.
     ours_with_rest: Option<f64>,
@@ -23,6 +23,9 @@ pub struct Row {
     kueue_with_rest: Option<f64>,
     aim: f64,
     is_aim_reached: bool,
+    /// What figures are in, where less is better.
+    time_unit: Option<&'static str>,
+    aim_bytes: u64,
     measured: Measured,
 }
 
@@ -33,31 +36,29 @@ struct Report<'a, R> {
     rows: &'a [R],
 }
 
-/// The most that a pending workload may take.
-const AIM_BYTES: u64 = 1024;
-
 impl Row {
     pub fn new(load: &Load, size: usize, measured: Measured) -> Self {
         let kueue = load.kueue.iter().find(|(known, _)| *known == size).map(|(_, figure)| *figure);
         let count = measured.count as f64;
-        let (ours, ours_with_rest, aim, is_aim_reached) = match load.aim {
-            Aim::Seconds(aim) => (measured.load_s, None, aim, measured.load_s <= aim),
-            Aim::PerSecond(aim) => {
-                let ours = count / measured.scheduling_s;
-                (ours, Some(count / (measured.scheduling_s + measured.rest_s)), aim, ours >= aim)
-            }
+        let (ours, aim, time_unit) = match load.aim {
+            Aim::Seconds(aim) => (measured.load_s, aim, Some("s")),
+            Aim::MsEach(aim) => (measured.scheduling_s / count * 1_000.0, aim, Some("ms")),
+            Aim::PerSecond(aim) => (count / measured.scheduling_s, aim, None),
         };
+        let with_rest = || count / (measured.scheduling_s + measured.rest_s);
         Self {
             load: load.name,
             about: load.about,
             size,
             unit: load.unit,
             ours,
-            ours_with_rest,
+            ours_with_rest: time_unit.is_none().then(with_rest),
             kueue: kueue.map(|(alone, _)| alone),
             kueue_with_rest: kueue.and_then(|(_, with_rest)| with_rest),
             aim,
-            is_aim_reached,
+            is_aim_reached: if time_unit.is_some() { ours <= aim } else { ours >= aim },
+            time_unit,
+            aim_bytes: load.aim_bytes,
             measured,
         }
     }
@@ -72,23 +73,22 @@ impl Row {
             None => short(alone),
         };
         let kueue = self.kueue.map_or_else(|| "–".to_owned(), |alone| pair(alone, self.kueue_with_rest));
-        let is_time = self.ours_with_rest.is_none();
         let times = self.kueue.map_or_else(String::new, |kueue| {
-            let times = if is_time { kueue / self.ours } else { self.ours / kueue };
+            let times = if self.time_unit.is_some() { kueue / self.ours } else { self.ours / kueue };
             format!("{times:.0}×")
         });
         let mut notes = String::new();
-        if self.measured.bytes_per_pending > 0 {
-            let is_reached = if self.measured.bytes_per_pending <= AIM_BYTES { "" } else { "!" };
-            notes = format!(
-                "{}{is_reached} B each, loaded in {:.2} s",
-                self.measured.bytes_per_pending, self.measured.load_s
-            );
+        if self.measured.bytes_each > 0 {
+            let is_reached = if self.measured.bytes_each <= self.aim_bytes { "" } else { "!" };
+            notes = format!("{}{is_reached} B each, loaded in {:.2} s", self.measured.bytes_each, self.measured.load_s);
         }
-        let aim = if is_time { format!("≤ {} s", self.aim) } else { format!("≥ {}", short(self.aim)) };
+        let aim = match self.time_unit {
+            Some(unit) => format!("≤ {} {unit}", self.aim),
+            None => format!("≥ {}", short(self.aim)),
+        };
         let mark = if self.is_aim_reached { "yes" } else { "no" };
         println!(
-            "{:<6} {:>9} {:>20} {:>16} {:>7} {aim:>10} {mark:>4}  {notes}",
+            "{:<8} {:>9} {:>20} {:>16} {:>7} {aim:>10} {mark:>4}  {notes}",
             self.load,
             grouped(self.size as u64),
             pair(self.ours, self.ours_with_rest),
@@ -99,8 +99,10 @@ impl Row {
 }
 
 pub fn print_header() {
-    println!("Per second of processor time, in brackets with finishing and requeueing; L7 in seconds.");
-    println!("{:<6} {:>9} {:>20} {:>16} {:>7} {:>10} {:>4}", "load", "size", "ours", "Kueue", "times", "aim", "met");
+    println!(
+        "Per second of processor time, in brackets with finishing and requeueing; else in the aim's unit of time."
+    );
+    println!("{:<8} {:>9} {:>20} {:>16} {:>7} {:>10} {:>4}", "load", "size", "ours", "Kueue", "times", "aim", "met");
 }
 
 /// `reached` of so many aims.
@@ -121,7 +123,7 @@ pub fn finish<R: Serialize>(
 
 pub fn short(figure: f64) -> String {
     if figure < 100.0 {
-        let text = format!("{figure:.2}");
+        let text = if figure < 0.1 { format!("{figure:.4}") } else { format!("{figure:.2}") };
         text.trim_end_matches('0').trim_end_matches('.').to_owned()
     } else {
         // Figures are far below 2^53.

@@ -10,6 +10,7 @@ mod census;
 mod failure;
 mod filter;
 mod place;
+mod ranking;
 mod request;
 mod search;
 mod sites;

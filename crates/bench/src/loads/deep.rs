@@ -57,7 +57,7 @@ fn play(depth: usize, cycles: usize, is_refilled: bool) -> Measured {
     let mut random = Random(2);
     let mut jobs = Jobs::default();
     let mut arrive = |jobs: &mut Jobs, queue: u32| {
-        let number = jobs.add(Job { queue, cpu: 1 + random.below(8), priority: 0 });
+        let number = jobs.add(Job { queue, cpu: 1 + random.below(8), priority: 0, ..Job::default() });
         jobs.change(number, Status::default())
     };
     let mut pending = Vec::new();
@@ -104,6 +104,6 @@ fn play(depth: usize, cycles: usize, is_refilled: bool) -> Measured {
         scheduling_s: stage.scheduling.as_secs_f64(),
         rest_s: stage.rest.as_secs_f64(),
         load_s,
-        bytes_per_pending: 0,
+        bytes_each: 0,
     }
 }

@@ -29,6 +29,6 @@ pub fn half_admitted(workloads: usize, _: usize) -> Measured {
         scheduling_s: 0.0,
         rest_s: stage.rest.as_secs_f64(),
         load_s: stage.rest.as_secs_f64(),
-        bytes_per_pending: 0,
+        bytes_each: 0,
     }
 }

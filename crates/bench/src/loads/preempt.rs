@@ -42,6 +42,7 @@ fn play(running: usize, rounds: usize, at_once: u32) -> Measured {
             queue: number % (QUEUES / 2) * 2,
             cpu: 1,
             priority: i32::try_from(random.below(3)).unwrap_or(0),
+            ..Job::default()
         });
     }
     stage.reset();
@@ -57,7 +58,7 @@ fn play(running: usize, rounds: usize, at_once: u32) -> Measured {
         let mut waiting: Vec<usize> = (0..at_once)
             .map(|step| {
                 let queue = (first + step * 7) % QUEUES;
-                jobs.add(Job { queue, cpu: 1 + random.below(4), priority: 1_000 })
+                jobs.add(Job { queue, cpu: 1 + random.below(4), priority: 1_000, ..Job::default() })
             })
             .collect();
         decisions += u64::from(at_once);
@@ -100,6 +101,6 @@ fn play(running: usize, rounds: usize, at_once: u32) -> Measured {
         scheduling_s: stage.scheduling.as_secs_f64(),
         rest_s: stage.rest.as_secs_f64(),
         load_s,
-        bytes_per_pending: 0,
+        bytes_each: 0,
     }
 }

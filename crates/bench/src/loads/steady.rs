@@ -39,7 +39,12 @@ pub fn add_queues(stage: &mut Stage, nominal: u32) {
 /// Workload number so and so of an even spread with three priorities.
 pub fn spread(number: usize) -> Job {
     let queue = u32::try_from(number % QUEUES as usize).expect("fewer than 2^32 queues");
-    Job { queue, cpu: 1, priority: i32::try_from(number / QUEUES as usize % 3).expect("three priorities") }
+    Job {
+        queue,
+        cpu: 1,
+        priority: i32::try_from(number / QUEUES as usize % 3).expect("three priorities"),
+        ..Job::default()
+    }
 }
 
 /// Plays cycles until nobody is left or `cycles` is reached; `lifetime` says how many cycles the next one runs.
@@ -95,6 +100,6 @@ fn play(pending: usize, cycles: usize, mut lifetime: impl FnMut(usize) -> usize)
         scheduling_s: stage.scheduling.as_secs_f64(),
         rest_s: stage.rest.as_secs_f64(),
         load_s,
-        bytes_per_pending: bytes / pending as u64,
+        bytes_each: bytes / pending as u64,
     }
 }

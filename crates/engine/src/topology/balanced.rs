@@ -54,7 +54,7 @@ pub(super) fn find(field: &Field<'_>, census: &Census, shape: &Shape) -> Option<
 fn best_candidate(field: &Field<'_>, census: &Census, shape: &Shape) -> Option<Candidate> {
     let level = field.terms.level;
     let sets: Vec<Vec<DomainId>> = match level.checked_sub(1) {
-        None => vec![field.tree.at_level(0).to_vec()],
+        None => vec![field.tree.at_level(0)],
         Some(above) => {
             field.tree.at_level(above).iter().map(|domain| field.tree.domain(*domain).children.clone()).collect()
         }

@@ -3,15 +3,17 @@
 //! Counting all domains costs a walk over all nodes, so a census is kept for the next workload of the same shape, and
 //! only what was touched since is counted again.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
 use super::failure::Reason;
 use super::filter::repels;
+use super::ranking::Ranking;
 use super::request::{Pods, Terms};
 use super::sites::{Need, Room};
-use super::tree::{DomainId, Leaf, Tree};
+use super::tree::{Domain, DomainId, Leaf, Tree};
 use crate::id::ResourceId;
 
 /// What is counted: pods that ask for the same, in the same groups.
@@ -64,22 +66,73 @@ pub(super) struct Count {
 #[derive(Clone, Debug)]
 pub(super) struct Census {
     pub(super) counts: Vec<Count>,
+    /// The order of domains at the levels where searches begin.
+    rankings: Vec<Option<Ranking>>,
+    pub(super) exclusions: Exclusions,
     /// What one worker needs, by resource name.
     needs: Vec<Need>,
     leader_needs: Option<Vec<Need>>,
+    /// How many resources nodes were known to have; of one more, needs know nothing.
+    resources: usize,
     /// How far the touches were taken into account.
     seen: u64,
     used_at: u64,
+}
+
+/// The lowest domains that are out of the question for even one worker, and why.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Exclusions {
+    reasons: FxHashMap<DomainId, Reason>,
+    tally: BTreeMap<Reason, u32>,
+}
+
+impl Exclusions {
+    fn set(&mut self, leaf: DomainId, reason: Option<Reason>) {
+        if self.reasons.get(&leaf) == reason.as_ref() {
+            return;
+        }
+        if let Some(old) = self.reasons.remove(&leaf)
+            && let Some(count) = self.tally.get_mut(&old)
+        {
+            *count -= 1;
+            if *count == 0 {
+                self.tally.remove(&old);
+            }
+        }
+        if let Some(reason) = reason {
+            *self.tally.entry(reason.clone()).or_default() += 1;
+            self.reasons.insert(leaf, reason);
+        }
+    }
+
+    /// How many are excluded for which reason.
+    pub(super) fn tally(&self) -> &BTreeMap<Reason, u32> {
+        &self.tally
+    }
+}
+
+impl Census {
+    /// The order of domains at a level that [`Tree::ask`] was told.
+    pub(super) fn ranking(&self, level: usize) -> Option<&Ranking> {
+        self.rankings.get(level)?.as_ref()
+    }
 }
 
 /// The censuses of a tree and what happened since they were taken.
 #[derive(Debug, Default)]
 pub(crate) struct Censuses {
     kept: FxHashMap<Shape, Census>,
-    /// Lowest domains in which something changed, the first being number `dropped`.
-    touched: Vec<DomainId>,
+    /// What changed, the first being number `dropped`.
+    touched: Vec<Touch>,
     dropped: u64,
     asked: u64,
+}
+
+/// Something changed in a lowest domain; or a domain came or went below a parent.
+#[derive(Clone, Copy, Debug)]
+struct Touch {
+    domain: DomainId,
+    branch_of: Option<DomainId>,
 }
 
 /// How many counts are kept over all shapes of a tree; 64 MB.
@@ -87,24 +140,34 @@ const COUNTS_MAX: usize = 2 << 20;
 
 impl Censuses {
     pub(super) fn touch(&mut self, leaf: DomainId) {
+        self.push(Touch { domain: leaf, branch_of: None });
+    }
+
+    /// A domain came or went below a parent.
+    pub(super) fn touch_branch(&mut self, domain: DomainId, parent: Option<DomainId>) {
+        self.push(Touch { domain, branch_of: parent });
+    }
+
+    fn push(&mut self, touch: Touch) {
         if !self.kept.is_empty() {
-            self.touched.push(leaf);
+            self.touched.push(touch);
         }
     }
 
-    /// Everything has to be counted anew.
-    pub(super) fn forget(&mut self) {
-        self.kept.clear();
-        self.dropped += self.touched.len() as u64;
-        self.touched.clear();
+    /// The ranks of a level are others now.
+    pub(super) fn rank_anew(&mut self, level: usize) {
+        for census in self.kept.values_mut() {
+            census.rankings[level] = None;
+        }
     }
 
     fn now(&self) -> u64 {
         self.dropped + self.touched.len() as u64
     }
 
-    fn take(&mut self, shape: &Shape) -> Option<Census> {
-        self.kept.remove(shape).filter(|census| census.seen >= self.dropped)
+    fn take(&mut self, shape: &Shape, room: Room<'_>) -> Option<(Shape, Census)> {
+        let is_current = |census: &Census| census.seen >= self.dropped && census.resources == room.resources();
+        self.kept.remove_entry(shape).filter(|(_, census)| is_current(census))
     }
 
     fn keep(&mut self, shape: Shape, census: Census) {
@@ -123,39 +186,61 @@ impl Censuses {
 }
 
 impl Tree {
-    /// Takes the census of a shape, or brings up to date the one that was taken before, and asks it something.
-    pub(super) fn ask<T>(&mut self, shape: &Shape, room: Room<'_>, answer: impl FnOnce(&Self, &Census) -> T) -> T {
-        self.order();
-        let mut census = match self.censuses.take(shape) {
-            Some(mut census) => {
-                self.refresh(&mut census, shape, room);
-                census
+    /// Takes the census of a shape, or brings up to date the one that was taken before, and asks it something about
+    /// domains that are in order at some levels.
+    pub(super) fn ask<T>(
+        &mut self,
+        shape: &Shape,
+        room: Room<'_>,
+        levels: impl IntoIterator<Item = usize>,
+        answer: impl FnOnce(&Self, &Census) -> T,
+    ) -> T {
+        let (shape, mut census) = match self.censuses.take(shape, room) {
+            Some((shape, mut census)) => {
+                self.refresh(&mut census, &shape, room);
+                (shape, census)
             }
-            None => self.count_all(shape, room),
+            None => (shape.clone(), self.count_all(shape, room)),
         };
+        for level in levels {
+            if census.rankings[level].is_none() {
+                census.rankings[level] = Some(self.rank(level, &census));
+            }
+        }
         let censuses = &mut self.censuses;
         censuses.asked += 1;
         (census.seen, census.used_at) = (censuses.now(), censuses.asked);
         let answered = answer(self, &census);
-        self.censuses.keep(shape.clone(), census);
+        self.censuses.keep(shape, census);
         answered
+    }
+
+    fn rank(&self, level: usize, census: &Census) -> Ranking {
+        let mut ranking = Ranking::default();
+        for domain in self.at_level(level) {
+            ranking.set(domain, Some((census.counts[domain.index()], self.domain(domain).rank)));
+        }
+        ranking
     }
 
     fn count_all(&self, shape: &Shape, room: Room<'_>) -> Census {
         let needs = |pods: &Arc<Pods>| room.needs(&pods.requests);
         let mut census = Census {
             counts: vec![Count::default(); self.domains.len()],
+            rankings: vec![None; self.levels.len()],
+            exclusions: Exclusions::default(),
             needs: needs(&shape.workers),
             leader_needs: shape.leader.as_ref().map(needs),
+            resources: room.resources(),
             seen: 0,
             used_at: 0,
         };
         for leaf in self.at_level(self.lowest()) {
-            census.counts[leaf.index()] = self.count_leaf(*leaf, &census, shape, room);
+            self.recount_leaf(leaf, &mut census, shape, room);
         }
         for level in (0..self.lowest()).rev() {
             for domain in self.at_level(level) {
-                census.counts[domain.index()] = self.sum_up(*domain, level, &census.counts, shape);
+                census.counts[domain.index()] = self.sum_up(domain, level, &census.counts, shape);
             }
         }
         census
@@ -163,40 +248,57 @@ impl Tree {
 
     fn refresh(&self, census: &mut Census, shape: &Shape, room: Room<'_>) {
         let from = usize::try_from(census.seen - self.censuses.dropped).unwrap_or_default();
-        let touched = &self.censuses.touched[from..];
-        let mut dirty: Vec<DomainId> = Vec::new();
-        for leaf in touched {
-            let count = self.count_leaf(*leaf, census, shape, room);
-            let known = &mut census.counts[leaf.index()];
-            if *known != count {
-                *known = count;
-                dirty.extend(self.domain(*leaf).parent);
+        census.counts.resize(self.domains.len(), Count::default());
+        // What has to be summed up again, by level.
+        let mut dirty: Vec<Vec<DomainId>> = vec![Vec::new(); self.levels.len()];
+        for Touch { domain, branch_of } in &self.censuses.touched[from..] {
+            let Domain { level, parent, .. } = self.domain(*domain);
+            if *level < self.lowest() {
+                dirty[*level].push(*domain);
+            } else if self.recount_leaf(*domain, census, shape, room) && *level > 0 {
+                dirty[*level - 1].extend(*parent);
+            }
+            if let Some(parent) = branch_of {
+                dirty[self.domain(*parent).level].push(*parent);
             }
         }
-        let mut level = self.lowest();
-        while !dirty.is_empty() && level > 0 {
-            level -= 1;
-            dirty.sort_unstable();
-            dirty.dedup();
-            let mut above = Vec::new();
-            for domain in dirty {
+        for level in (0..self.lowest()).rev() {
+            let mut domains = std::mem::take(&mut dirty[level]);
+            domains.sort_unstable();
+            domains.dedup();
+            for domain in domains {
                 let count = self.sum_up(domain, level, &census.counts, shape);
-                if census.counts[domain.index()] != count {
-                    census.counts[domain.index()] = count;
-                    above.extend(self.domain(domain).parent);
+                if self.set_count(domain, count, census) && level > 0 {
+                    dirty[level - 1].extend(self.domain(domain).parent);
                 }
             }
-            dirty = above;
         }
     }
 
-    fn count_leaf(&self, id: DomainId, census: &Census, shape: &Shape, room: Room<'_>) -> Count {
-        let Some(leaf) = &self.domain(id).leaf else { return Count::default() };
-        if self.barred(id, leaf, shape).is_some() {
-            return Count::default();
+    /// Says whether the count is another one now.
+    fn set_count(&self, domain: DomainId, count: Count, census: &mut Census) -> bool {
+        let Domain { level, rank, children, leaf, .. } = self.domain(domain);
+        if let Some(ranking) = &mut census.rankings[*level] {
+            let is_there = leaf.is_some() || !children.is_empty();
+            ranking.set(domain, is_there.then_some((count, *rank)));
+        }
+        std::mem::replace(&mut census.counts[domain.index()], count) != count
+    }
+
+    fn recount_leaf(&self, id: DomainId, census: &mut Census, shape: &Shape, room: Room<'_>) -> bool {
+        let (count, reason) = self.count_leaf(id, census, shape, room);
+        census.exclusions.set(id, reason);
+        self.set_count(id, count, census)
+    }
+
+    /// How many fit, and why not even one if so.
+    fn count_leaf(&self, id: DomainId, census: &Census, shape: &Shape, room: Room<'_>) -> (Count, Option<Reason>) {
+        let Some(leaf) = &self.domain(id).leaf else { return (Count::default(), None) };
+        if let Some(reason) = self.barred(id, leaf, shape) {
+            return (Count::default(), Some(reason));
         }
         let left = |column: usize| room.left(leaf, column, shape.is_empty);
-        let (pods, _) = fitting(&census.needs, left);
+        let (pods, tightest) = fitting(&census.needs, left);
         let mut count = Count { pods, pods_led: pods, ..Count::default() };
         if let Some(leader) = &census.leader_needs
             && fitting(leader, left).0 > 0
@@ -213,11 +315,11 @@ impl Tree {
         if shape.has_tastes {
             count.taste = shape.workers.placement.taste(&leaf.node.name, &leaf.node.labels);
         }
-        count
+        (count, tightest.filter(|_| pods == 0).map(Reason::Shortage))
     }
 
     /// Why no worker may go into a lowest domain, whatever room it has.
-    pub(super) fn barred(&self, id: DomainId, leaf: &Leaf, shape: &Shape) -> Option<Reason> {
+    fn barred(&self, id: DomainId, leaf: &Leaf, shape: &Shape) -> Option<Reason> {
         let repelled =
             || self.is_by_host().then(|| repels(&leaf.node, &shape.workers.placement, &self.tolerations)).flatten();
         let is_outside = || shape.within.is_some_and(|within| !self.upwards(id).any(|above| above == within));
@@ -252,14 +354,6 @@ impl Tree {
             sum.slices_led = sum.pods_led / shape.slice_size;
         }
         sum
-    }
-
-    /// The resource that keeps even one worker out of a lowest domain.
-    pub(super) fn shortage(&self, leaf: DomainId, shape: &Shape, room: Room<'_>) -> Option<ResourceId> {
-        let leaf = self.domain(leaf).leaf.as_ref()?;
-        let needs = room.needs(&shape.workers.requests);
-        let (pods, tightest) = fitting(&needs, |column| room.left(leaf, column, shape.is_empty));
-        tightest.filter(|_| pods == 0)
     }
 }
 

@@ -59,7 +59,7 @@ pub(crate) enum Unit {
 /// Lowest domains that were out of the question, by reason.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Excluded {
-    pub(super) total: u32,
+    pub(super) total: usize,
     pub(super) reasons: BTreeMap<Reason, u32>,
 }
 
@@ -73,10 +73,6 @@ pub(crate) enum Reason {
 }
 
 impl Excluded {
-    pub(super) fn count(&mut self, reason: Reason) {
-        *self.reasons.entry(reason).or_default() += 1;
-    }
-
     fn render(&self, names: &Names) -> String {
         if self.reasons.is_empty() {
             return String::new();

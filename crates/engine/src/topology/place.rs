@@ -220,7 +220,7 @@ impl Tree {
 
     /// Both assignments as one.
     fn merged(&self, new: &TopologyAssignment, staying: &TopologyAssignment) -> TopologyAssignment {
-        let mut all: Vec<(Option<u32>, DomainShare)> = new
+        let mut all: Vec<(Option<u64>, DomainShare)> = new
             .domains
             .iter()
             .chain(&staying.domains)

@@ -1,7 +1,8 @@
 //! The search for domains: at which level, which ones, and down to the nodes.
 
 use super::census::{Census, Shape};
-use super::failure::{Excluded, Failure, Reason, Unit};
+use super::failure::{Excluded, Failure, Unit};
+use super::ranking::Ranking;
 use super::request::Terms;
 use super::sites::Room;
 use super::spread::{Field, Measure, Share};
@@ -34,7 +35,8 @@ impl Tree {
         habits: Habits,
         room: Room<'_>,
     ) -> Result<Places, Failure> {
-        self.ask(shape, room, |tree, census| {
+        let levels = if terms.is_required { terms.level..=terms.level } else { 0..=terms.level };
+        self.ask(shape, room, levels, |tree, census| {
             let field = Field {
                 tree,
                 counts: &census.counts,
@@ -45,7 +47,7 @@ impl Tree {
                 has_tastes: habits.has_tastes,
             };
             let found = field.find(census, shape, habits.is_balanced);
-            let shares = found.map_err(|lack| field.failure(lack, shape, room))?;
+            let shares = found.map_err(|lack| field.failure(lack, census))?;
             Ok(tree.places(shares, shape.leader.is_some()))
         })
     }
@@ -84,7 +86,7 @@ impl Field<'_> {
         {
             return Ok(shares);
         }
-        let (level, domains) = self.find_level(self.terms.level)?;
+        let (level, domains) = self.find_level(self.terms.level, census)?;
         let lack = Lack { level, fitting: 0 };
         let slices = Measure::Slices(self.terms.slice_size);
         let mut shares = self.spread(domains, slices, self.count, self.leaders).ok_or(lack)?;
@@ -121,46 +123,45 @@ impl Field<'_> {
     }
 
     /// The domains that have room, at that level or above it.
-    fn find_level(&self, level: usize) -> Result<(usize, Vec<DomainId>), Lack> {
+    fn find_level(&self, level: usize, census: &Census) -> Result<(usize, Vec<DomainId>), Lack> {
         let needed = self.count / self.terms.slice_size;
-        let slices = Measure::Slices(self.terms.slice_size);
-        let mut domains = self.tree.at_level(level).to_vec();
         let lack = |fitting| Lack { level, fitting };
-        if domains.is_empty() {
+        let Some((ranking, first)) = census.ranking(level).and_then(|ranking| Some((ranking, ranking.first()?))) else {
             return Err(lack(0));
-        }
-        self.sort_led(&mut domains);
-        let takes_all = |domain: DomainId| {
-            let count = self.count_of(domain);
+        };
+        let takes_all = |domain: &DomainId| {
+            let count = self.count_of(*domain);
             count.slices_led >= needed && count.leaders >= self.leaders
         };
-        if self.fills_gaps {
-            if let Some(domain) = domains.iter().find(|domain| takes_all(**domain)) {
-                return Ok((level, vec![*domain]));
-            }
-            if self.terms.is_required {
-                let last = domains.last().map_or(0, |domain| self.count_of(*domain).pods);
-                return Err(lack(last));
-            }
-        } else if takes_all(domains[0]) {
-            return Ok((level, vec![self.best_fit(&domains, slices, needed, self.leaders)]));
+        let tightest = if self.fills_gaps {
+            ranking.tightest(self.leaders, needed)
+        } else {
+            // With tastes, a required level may do with what is liked less.
+            let is_picky = !(self.has_tastes && self.terms.is_required);
+            let start =
+                if is_picky { Some(first).filter(takes_all) } else { ranking.in_order(false).find(takes_all) };
+            start.and_then(|start| ranking.tightest_like(start, needed))
+        };
+        if let Some(domain) = tightest {
+            return Ok((level, vec![domain]));
         }
         if self.terms.is_required {
-            let liked_less = self.has_tastes.then(|| domains.iter().position(|domain| takes_all(*domain))).flatten();
-            return match liked_less {
-                Some(first) => Ok((level, vec![self.best_fit(&domains[first..], slices, needed, self.leaders)])),
-                None => Err(lack(self.count_of(domains[0]).slices)),
-            };
+            let last = self.fills_gaps.then(|| ranking.in_order(true).last()).flatten();
+            return Err(lack(last.map_or(self.count_of(first).slices, |last| self.count_of(last).pods)));
         }
         if level > 0 && !self.terms.is_unconstrained {
-            return self.find_level(level - 1);
+            return self.find_level(level - 1, census);
         }
-        self.take_several(domains, needed).map(|taken| (level, taken)).map_err(lack)
+        self.take_several(ranking, needed).map(|taken| (level, taken)).map_err(lack)
     }
 
     /// Domains until all have room: first for the leader, then for the workers. Else how many units fit.
-    fn take_several(&self, mut domains: Vec<DomainId>, needed: i32) -> Result<Vec<DomainId>, i32> {
+    fn take_several(&self, ranking: &Ranking, needed: i32) -> Result<Vec<DomainId>, i32> {
+        if self.leaders == 0 {
+            return self.take_for_workers(ranking, needed);
+        }
         let slices = Measure::Slices(self.terms.slice_size);
+        let mut domains: Vec<DomainId> = ranking.in_order(self.fills_gaps).collect();
         self.put_leader_first(&mut domains, slices, needed, self.leaders);
         let (mut left, mut leaders_left) = (needed, self.leaders);
         let mut taken = Vec::new();
@@ -194,18 +195,37 @@ impl Field<'_> {
         if left > 0 { Err(needed - left) } else { Ok(taken) }
     }
 
-    fn failure(&self, lack: Lack, shape: &Shape, room: Room<'_>) -> Failure {
+    /// The same where there is no leader: no more domains are looked at than are taken.
+    fn take_for_workers(&self, ranking: &Ranking, needed: i32) -> Result<Vec<DomainId>, i32> {
+        let slices = |domain: DomainId| self.count_of(domain).slices;
+        let mut left = needed;
+        let mut taken = Vec::new();
+        for domain in ranking.in_order(self.fills_gaps).filter(|domain| slices(*domain) > 0) {
+            if left <= 0 {
+                break;
+            }
+            let is_last = !self.fills_gaps && slices(domain) >= left;
+            let tighter = is_last.then(|| ranking.tightest_like(domain, left)).flatten();
+            // What is as wide may have been taken before.
+            let domain = tighter.filter(|tighter| slices(*tighter) < slices(domain)).unwrap_or(domain);
+            taken.push(domain);
+            left -= slices(domain);
+        }
+        if left > 0 { Err(needed - left) } else { Ok(taken) }
+    }
+
+    fn failure(&self, lack: Lack, census: &Census) -> Failure {
         let topology = self.tree.topology.clone();
-        if self.tree.at_level(lack.level).is_empty() {
+        if !self.tree.has_domains() {
             return Failure::NoDomains(self.tree.levels[lack.level].clone());
         }
-        let excluded = self.excluded(shape, room);
+        let excluded = Excluded { total: self.tree.leaf_count(), reasons: census.exclusions.tally().clone() };
         if self.terms.layers.is_empty() {
             let unit = if self.terms.slice_size == 1 { Unit::Pod } else { Unit::Slice };
             let wanted = self.count / self.terms.slice_size;
             return Failure::TooFew { topology, fitting: lack.fitting, wanted, unit, excluded };
         }
-        let best = self.tree.at_level(lack.level).iter().copied().reduce(|best, domain| {
+        let best = self.tree.at_level(lack.level).into_iter().reduce(|best, domain| {
             if self.count_of(domain).slices > self.count_of(best).slices { domain } else { best }
         });
         let fits = self.terms.layers.iter().filter_map(|layer| {
@@ -223,19 +243,5 @@ impl Field<'_> {
         }
         let below = self.tree.domain(domain).children.iter();
         below.map(|child| self.groups_below(*child, level + 1, target, size)).sum()
-    }
-
-    /// Which lowest domains were out of the question for even one worker, and why.
-    fn excluded(&self, shape: &Shape, room: Room<'_>) -> Excluded {
-        let mut excluded = Excluded::default();
-        for id in self.tree.at_level(self.tree.lowest()) {
-            let Some(leaf) = &self.tree.domain(*id).leaf else { continue };
-            excluded.total += 1;
-            let shortage = || self.tree.shortage(*id, shape, room).map(Reason::Shortage);
-            if let Some(reason) = self.tree.barred(*id, leaf, shape).or_else(shortage) {
-                excluded.count(reason);
-            }
-        }
-        excluded
     }
 }

@@ -132,6 +132,11 @@ impl Room<'_> {
         requests.iter().map(need).collect()
     }
 
+    /// How many resources are known.
+    pub(super) fn resources(&self) -> usize {
+        self.columns.places.len()
+    }
+
     pub(super) fn left(&self, leaf: &Leaf, column: usize, is_empty: bool) -> i64 {
         let mut left = at(&leaf.free, column);
         if !is_empty {

@@ -61,7 +61,7 @@ impl<'a> Field<'a> {
         self.counts[domain.index()]
     }
 
-    fn rank(&self, domain: DomainId) -> u32 {
+    fn rank(&self, domain: DomainId) -> u64 {
         self.tree.domain(domain).rank
     }
 

@@ -24,11 +24,13 @@ impl DomainId {
 #[derive(Debug)]
 pub(super) struct Domain {
     value: Name,
+    pub(super) level: usize,
     pub(super) parent: Option<DomainId>,
     /// By value.
     pub(super) children: Vec<DomainId>,
-    /// Its place in the order of all domains of its level, by their values from the top.
-    pub(super) rank: u32,
+    /// Tells its place in the order of all domains of its level, by their values from the top. There are gaps, so that
+    /// a new one seldom changes the others.
+    pub(super) rank: u64,
     pub(super) leaf: Option<Leaf>,
 }
 
@@ -43,8 +45,10 @@ pub(super) struct Leaf {
     pub(super) node: Arc<NodeSpec>,
 }
 
-/// All nodes that a flavor stands for. Kept up to date node by node; the order of domains is found anew when somebody
-/// asks after domains have come or gone.
+/// The distance between ranks where nothing came between.
+const GAP: u64 = 1 << 32;
+
+/// All nodes that a flavor stands for. Kept up to date node by node: each costs its path to the root.
 #[derive(Debug)]
 pub(crate) struct Tree {
     pub(super) topology: Name,
@@ -53,14 +57,13 @@ pub(crate) struct Tree {
     labels: BTreeMap<Name, Name>,
     pub(super) tolerations: Vec<Toleration>,
     pub(super) domains: Vec<Domain>,
-    unused: Vec<DomainId>,
+    /// Free to be used again, by level: a domain never changes its level.
+    unused: Vec<Vec<DomainId>>,
     roots: Vec<DomainId>,
     /// Nodes by the lowest domain that they are in.
     members: FxHashMap<Name, BTreeSet<Name>>,
     leaves: FxHashMap<Name, DomainId>,
     leaf_by_cell: FxHashMap<u32, DomainId>,
-    /// Per level, in the order of ranks; empty while it has to be found.
-    by_level: Vec<Vec<DomainId>>,
     pub(super) censuses: Censuses,
 }
 
@@ -72,17 +75,16 @@ impl Tree {
         tolerations: Vec<Toleration>,
     ) -> Self {
         Self {
+            unused: vec![Vec::new(); levels.len()],
             topology,
             levels: levels.into(),
             labels,
             tolerations,
             domains: Vec::new(),
-            unused: Vec::new(),
             roots: Vec::new(),
             members: FxHashMap::default(),
             leaves: FxHashMap::default(),
             leaf_by_cell: FxHashMap::default(),
-            by_level: Vec::new(),
             censuses: Censuses::default(),
         }
     }
@@ -152,14 +154,7 @@ impl Tree {
         let Some(path) = self.path_of(&leaf.node) else { return self.remove_leaf(id) };
         match self.leaf(id) {
             Some(domain) if self.values(domain) == path => {
-                let old = self.domains[domain.index()].leaf.as_ref();
-                let is_same_kind =
-                    old.is_some_and(|old| old.node.labels == leaf.node.labels && old.node.taints == leaf.node.taints);
-                if is_same_kind {
-                    self.censuses.touch(domain);
-                } else {
-                    self.censuses.forget();
-                }
+                self.censuses.touch(domain);
                 self.domains[domain.index()].leaf = Some(leaf);
             }
             known => {
@@ -177,14 +172,12 @@ impl Tree {
             let is_lowest = level + 1 == path.len();
             // Two lowest domains are never one, whatever their labels say: they are told apart by their ids.
             let known = if is_lowest { None } else { self.child(parent, value) };
-            parent = Some(known.unwrap_or_else(|| self.add_domain(parent, value)));
+            parent = Some(known.unwrap_or_else(|| self.add_domain(level, parent, value)));
         }
         let Some(domain) = parent else { return };
         self.leaf_by_cell.insert(leaf.cell, domain);
         self.domains[domain.index()].leaf = Some(leaf);
         self.leaves.insert(id.clone(), domain);
-        self.by_level.clear();
-        self.censuses.forget();
     }
 
     pub(super) fn remove_leaf(&mut self, id: &Name) {
@@ -194,17 +187,16 @@ impl Tree {
         }
         let mut empty = Some(domain);
         while let Some(domain) = empty.filter(|domain| self.domain(*domain).children.is_empty()) {
-            let parent = self.domain(domain).parent;
+            let Domain { parent, level, .. } = *self.domain(domain);
             let siblings = match parent {
                 Some(parent) => &mut self.domains[parent.index()].children,
                 None => &mut self.roots,
             };
             siblings.retain(|sibling| *sibling != domain);
-            self.unused.push(domain);
+            self.unused[level].push(domain);
+            self.censuses.touch_branch(domain, parent);
             empty = parent;
         }
-        self.by_level.clear();
-        self.censuses.forget();
     }
 
     fn siblings(&self, parent: Option<DomainId>) -> &[DomainId] {
@@ -217,9 +209,11 @@ impl Tree {
         Some(siblings[slot])
     }
 
-    fn add_domain(&mut self, parent: Option<DomainId>, value: &Name) -> DomainId {
-        let domain = Domain { value: value.clone(), parent, children: Vec::new(), rank: 0, leaf: None };
-        let id = match self.unused.pop() {
+    fn add_domain(&mut self, level: usize, parent: Option<DomainId>, value: &Name) -> DomainId {
+        let slot = self.siblings(parent).partition_point(|sibling| self.domain(*sibling).value <= *value);
+        let rank = self.rank_between(level, self.before(parent, slot), self.at_or_after(parent, slot));
+        let domain = Domain { value: value.clone(), level, parent, children: Vec::new(), rank, leaf: None };
+        let id = match self.unused[level].pop() {
             Some(id) => {
                 self.domains[id.index()] = domain;
                 id
@@ -229,32 +223,74 @@ impl Tree {
                 DomainId(u32::try_from(self.domains.len() - 1).expect("fewer than 2^32 domains"))
             }
         };
-        let slot = self.siblings(parent).partition_point(|sibling| self.domain(*sibling).value <= *value);
         match parent {
             Some(parent) => self.domains[parent.index()].children.insert(slot, id),
             None => self.roots.insert(slot, id),
         }
+        self.censuses.touch_branch(id, parent);
         id
     }
 
-    /// Finds the order of all domains if it is not known.
-    pub(super) fn order(&mut self) {
-        if !self.by_level.is_empty() {
-            return;
-        }
-        let mut level = self.roots.clone();
-        for _ in 0..self.levels.len() {
-            for (rank, id) in level.iter().enumerate() {
-                self.domains[id.index()].rank = u32::try_from(rank).expect("fewer than 2^32 domains");
-            }
-            let below = level.iter().flat_map(|id| self.domain(*id).children.iter().copied()).collect();
-            self.by_level.push(std::mem::replace(&mut level, below));
-        }
+    /// A rank after one domain and before another of the same level.
+    fn rank_between(&mut self, level: usize, before: Option<DomainId>, after: Option<DomainId>) -> u64 {
+        let low = before.map_or(0, |domain| self.domain(domain).rank);
+        let Some(after) = after else { return low.checked_add(GAP).unwrap_or_else(|| self.rank_anew(level, before)) };
+        let high = self.domain(after).rank;
+        if high - low > 1 { low + (high - low) / 2 } else { self.rank_anew(level, before) }
     }
 
-    /// The domains of a level, by their values. [`order`](Self::order) has been called since the last change.
-    pub(super) fn at_level(&self, level: usize) -> &[DomainId] {
-        self.by_level.get(level).map_or(&[], Vec::as_slice)
+    /// Gives the domains of a level new ranks with gaps between them; returns the one in the gap after a domain.
+    fn rank_anew(&mut self, level: usize, before: Option<DomainId>) -> u64 {
+        let mut gap = GAP / 2;
+        for (place, domain) in (1_u64..).zip(self.at_level(level)) {
+            self.domains[domain.index()].rank = place * GAP;
+            if Some(domain) == before {
+                gap = place * GAP + GAP / 2;
+            }
+        }
+        self.censuses.rank_anew(level);
+        gap
+    }
+
+    /// The domain before the one in a slot below a parent, in the order of their level.
+    fn before(&self, parent: Option<DomainId>, slot: usize) -> Option<DomainId> {
+        if slot > 0 {
+            return Some(self.siblings(parent)[slot - 1]);
+        }
+        let above = self.before(self.domain(parent?).parent, self.slot(parent?)?)?;
+        self.domain(above).children.last().copied()
+    }
+
+    /// The domain in a slot below a parent, or the first one after it.
+    fn at_or_after(&self, parent: Option<DomainId>, slot: usize) -> Option<DomainId> {
+        if let Some(domain) = self.siblings(parent).get(slot) {
+            return Some(*domain);
+        }
+        let above = self.at_or_after(self.domain(parent?).parent, self.slot(parent?)? + 1)?;
+        self.domain(above).children.first().copied()
+    }
+
+    fn slot(&self, domain: DomainId) -> Option<usize> {
+        let Domain { value, parent, .. } = self.domain(domain);
+        self.siblings(*parent).binary_search_by(|sibling| self.domain(*sibling).value.cmp(value)).ok()
+    }
+
+    pub(super) fn has_domains(&self) -> bool {
+        !self.roots.is_empty()
+    }
+
+    /// How many lowest domains there are.
+    pub(super) fn leaf_count(&self) -> usize {
+        self.leaves.len()
+    }
+
+    /// The domains of a level, by their values.
+    pub(super) fn at_level(&self, level: usize) -> Vec<DomainId> {
+        let mut domains = self.roots.clone();
+        for _ in 0..level {
+            domains = domains.iter().flat_map(|id| self.domain(*id).children.iter().copied()).collect();
+        }
+        domains
     }
 
     /// The values of a domain from the top down to it.
