@@ -4,7 +4,7 @@ use kueue_core::duration::Duration;
 use kueue_core::gates::Gate;
 use kueue_core::time::Time;
 
-use crate::effect::Decision;
+use crate::effect::{Decision, Key};
 use crate::engine::Engine;
 use crate::id::{Name, WorkloadId};
 use crate::placement::{TaintEffect, Toleration};
@@ -23,7 +23,32 @@ enum Health {
     Unclear(Time),
 }
 
+/// Whether the pods of a workload may be on a node, whatever they do there.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Access {
+    Open,
+    Closed,
+    /// Those that are there may stay until they end; no other one can start.
+    Leaving,
+}
+
 impl Engine {
+    /// Whether pods of a workload that wait to start on a node never can: it takes none of them any more, or the
+    /// workload has its place elsewhere by now. A workload that has to go takes its pods with it.
+    pub fn strands_pods(&self, workload: &Key, node: &Name) -> bool {
+        let Some(id) = self.workload_ids.get(workload).copied() else { return false };
+        let status = &self.workloads[id].status;
+        if status.is_true(ConditionKind::Finished) || status.is_evicted() {
+            return false;
+        }
+        let mut assigned = status.admission.iter().flat_map(|admission| &admission.pod_sets);
+        if !assigned.any(|pod_set| pod_set.is_on(node)) {
+            return true;
+        }
+        let ready = self.quotas.sites.node(node).and_then(|spec| spec.ready);
+        ready.is_some_and(|is_ready| self.access(id, node, is_ready) == Access::Leaving)
+    }
+
     /// Looks at the workloads on nodes about which something became known.
     pub(super) fn check_nodes(&mut self, now: Time) {
         if !self.settings.gates.enabled(Gate::TASFailedNodeReplacement) {
@@ -52,21 +77,38 @@ impl Engine {
         let gates = self.settings.gates;
         let Some(node) = self.quotas.sites.node(name) else { return Health::Failed };
         let Some(is_ready) = node.ready else { return Health::Failed };
-        let asks_pods = gates.enabled(Gate::TASReplaceNodeOnPodTermination);
-        let by_pods = || if self.has_pods_on(id, name) { Health::Good } else { Health::Failed };
         if !is_ready {
             let patient_until = node.ready_since + PATIENCE;
             let is_overdue = patient_until <= now;
-            if !asks_pods && !is_overdue {
+            if !is_overdue && !gates.enabled(Gate::TASReplaceNodeOnPodTermination) {
                 return Health::Unclear(patient_until);
             }
-            let is_fixed = gates.enabled(Gate::TASReplaceNodeDueToNotReadyOverFixedTime);
-            return if !asks_pods || is_fixed && is_overdue { Health::Failed } else { by_pods() };
+            if is_overdue && gates.enabled(Gate::TASReplaceNodeDueToNotReadyOverFixedTime) {
+                return Health::Failed;
+            }
+        }
+        match self.access(id, name, is_ready) {
+            Access::Open => Health::Good,
+            Access::Leaving if self.has_pods_on(id, name) => Health::Good,
+            Access::Closed | Access::Leaving => Health::Failed,
+        }
+    }
+
+    fn access(&self, id: WorkloadId, name: &Name, is_ready: bool) -> Access {
+        let gates = self.settings.gates;
+        let closed =
+            if gates.enabled(Gate::TASReplaceNodeOnPodTermination) { Access::Leaving } else { Access::Closed };
+        if !is_ready {
+            return closed;
         }
         if !gates.enabled(Gate::TASReplaceNodeOnNodeTaints) {
-            return Health::Good;
+            return Access::Open;
         }
-        let taints = || node.taints.iter().filter(|taint| taint.effect != TaintEffect::PreferNoSchedule);
+        let node = self.quotas.sites.node(name);
+        let taints = || {
+            let all = node.iter().flat_map(|node| &node.taints);
+            all.filter(|taint| taint.effect != TaintEffect::PreferNoSchedule)
+        };
         let tolerations = self.tolerations_on(id, name);
         let is_tolerated = |taint, for_ever: bool| {
             tolerations.iter().all(|of_pod_set| {
@@ -75,9 +117,9 @@ impl Engine {
             })
         };
         if taints().any(|taint| !is_tolerated(taint, false)) {
-            return if asks_pods { by_pods() } else { Health::Failed };
+            return closed;
         }
-        if taints().any(|taint| !is_tolerated(taint, true)) { by_pods() } else { Health::Good }
+        if taints().any(|taint| !is_tolerated(taint, true)) { Access::Leaving } else { Access::Open }
     }
 
     /// The tolerations of each pod set that has pods there.

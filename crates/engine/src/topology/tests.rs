@@ -4,10 +4,13 @@
 //! levels block rack host
 //! node b1/r1/x1 cpu=2 [gpu=1] [taint=KEY] [label=KEY:VALUE]
 //! used x1 cpu=1                                   somebody's pods
+//! freed x1 cpu=1                                  they are gone
 //! plain x1 cpu=1                                  a pod that belongs to no workload
 //! ask 3 cpu=1 [required=rack | preferred=rack | anywhere] [slices=rack:2,host:1] [leader=CPU] [empty] [select=K:V]
 //! => x1:2 x2:1 [leader x3]                        or the text of the failure
 //! ```
+
+mod churn;
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -39,10 +42,7 @@ fn tell(story: &str) -> String {
 }
 
 fn tell_as(story: &str, manner: &Manner) -> String {
-    let mut names = Names::default();
-    let flavor = names.flavor_id(&"default".into());
-    let mut stage =
-        Stage { sites: Sites::default(), names, flavor, levels: Vec::new(), last: Vec::new(), told: String::new() };
+    let mut stage = Stage::new();
     for line in story.lines().map(str::trim).filter(|line| !line.is_empty()) {
         let words: Vec<&str> = line.split_whitespace().collect();
         stage.play(&words, manner);
@@ -61,6 +61,12 @@ fn options<'a>(words: &[&'a str]) -> BTreeMap<&'a str, &'a str> {
 }
 
 impl Stage {
+    fn new() -> Self {
+        let mut names = Names::default();
+        let flavor = names.flavor_id(&"default".into());
+        Self { sites: Sites::default(), names, flavor, levels: Vec::new(), last: Vec::new(), told: String::new() }
+    }
+
     fn play(&mut self, words: &[&str], manner: &Manner) {
         match words {
             ["levels", levels @ ..] => {
@@ -73,13 +79,16 @@ impl Stage {
                 self.sites.set_node(spec, &mut self.names);
             }
             ["lose", node] => drop(self.sites.remove_node(&(*node).into())),
-            ["used", node, rest @ ..] => {
+            [change @ ("used" | "freed"), node, rest @ ..] => {
                 let values: Vec<Name> = vec![(*node).into()];
                 let domains = vec![super::DomainShare { values: values.into(), count: 1 }];
                 let placed = TopologyAssignment { levels: [HOSTNAME.into()].into(), domains };
                 let requests = self.requests(&options(rest));
                 for occupied in self.sites.occupied(self.flavor, &placed, &requests) {
-                    self.sites.add(&occupied);
+                    match *change {
+                        "used" => self.sites.add(&occupied),
+                        _ => self.sites.remove(&occupied),
+                    }
                 }
             }
             ["plain", node, rest @ ..] => {

@@ -1,0 +1,226 @@
+//! Random nodes, usage and questions, held against trying every way to place the pods.
+
+use std::collections::BTreeMap;
+
+use proptest::prelude::*;
+
+use super::{Stage, manner};
+use crate::topology::place::Manner;
+use crate::topology::search::Habits;
+
+/// Two blocks of two racks of three hosts.
+const HOSTS: usize = 12;
+const LEVELS: [&str; 3] = ["block", "rack", "host"];
+
+#[derive(Clone, Debug)]
+enum Step {
+    Node { host: usize, cpu: i64 },
+    Lose { host: usize },
+    Use { host: usize, cpu: i64 },
+    Free,
+    Ask(Question),
+}
+
+#[derive(Clone, Debug)]
+struct Question {
+    cpu: i64,
+    slices: i32,
+    /// A level of [`LEVELS`] and how many pods stay together there.
+    slice: Option<(usize, i32)>,
+    mode: Mode,
+    fills_gaps: bool,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Mode {
+    Required(usize),
+    Preferred(usize),
+    Anywhere,
+}
+
+fn path(host: usize) -> [String; 3] {
+    [format!("b{}", host / 6), format!("r{}", host / 3), format!("x{host}")]
+}
+
+fn question() -> impl Strategy<Value = Question> {
+    let mode = prop_oneof![
+        (0..3_usize).prop_map(Mode::Required),
+        (0..3_usize).prop_map(Mode::Preferred),
+        Just(Mode::Anywhere)
+    ];
+    let slice = prop_oneof![Just(None), (0..3_usize, 1..=3_i32).prop_map(Some)];
+    (1..=2_i64, 1..=3_i32, slice, mode, any::<bool>()).prop_map(|(cpu, slices, slice, mode, fills_gaps)| {
+        // Slices are never wider than where all pods belong.
+        let slice = slice.map(|(level, size)| match mode {
+            Mode::Required(least) | Mode::Preferred(least) => (level.max(least), size),
+            Mode::Anywhere => (2, size),
+        });
+        Question { cpu, slices, slice, mode, fills_gaps }
+    })
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    let host = 0..HOSTS;
+    prop_oneof![
+        2 => (host.clone(), 0..=5_i64).prop_map(|(host, cpu)| Step::Node { host, cpu }),
+        1 => host.clone().prop_map(|host| Step::Lose { host }),
+        2 => (host, 1..=3_i64).prop_map(|(host, cpu)| Step::Use { host, cpu }),
+        1 => Just(Step::Free),
+        4 => question().prop_map(Step::Ask),
+    ]
+}
+
+/// What is so, by the simplest means.
+#[derive(Default)]
+struct Model {
+    cpu: BTreeMap<usize, i64>,
+    used: Vec<(usize, i64)>,
+}
+
+impl Question {
+    fn pods(&self) -> i32 {
+        self.slices * self.slice.map_or(1, |(_, size)| size)
+    }
+
+    fn line(&self) -> String {
+        let mut line = format!("ask {} cpu={}", self.pods(), self.cpu);
+        match self.mode {
+            Mode::Required(level) => line += &format!(" required={}", LEVELS[level]),
+            Mode::Preferred(level) => line += &format!(" preferred={}", LEVELS[level]),
+            Mode::Anywhere => line += " anywhere",
+        }
+        if let Some((level, size)) = self.slice {
+            line += &format!(" slices={}:{size}", LEVELS[level]);
+        }
+        line
+    }
+
+    fn manner(&self) -> Manner {
+        let habits = Habits { fills_gaps: self.fills_gaps, ..manner().habits };
+        Manner { habits, ..manner() }
+    }
+
+    /// Whether pods placed like this are where they were asked to be, and together as they were.
+    fn is_met_by(&self, pods: &BTreeMap<usize, i32>) -> bool {
+        let domains = |level: usize| {
+            let mut sums: BTreeMap<String, i32> = BTreeMap::new();
+            for (host, count) in pods.iter().filter(|(_, count)| **count > 0) {
+                *sums.entry(path(*host)[level].clone()).or_default() += count;
+            }
+            sums
+        };
+        let is_whole = self.slice.is_none_or(|(level, size)| domains(level).values().all(|count| count % size == 0));
+        let is_close = match self.mode {
+            Mode::Required(level) => domains(level).len() <= 1,
+            Mode::Preferred(_) | Mode::Anywhere => true,
+        };
+        is_whole && is_close
+    }
+}
+
+impl Model {
+    fn room(&self, host: usize) -> i64 {
+        let used = self.used.iter().filter(|(known, _)| *known == host).map(|(_, cpu)| cpu).sum::<i64>();
+        self.cpu.get(&host).map_or(0, |cpu| (cpu - used).max(0))
+    }
+
+    /// Tries every way to give the pods to hosts from this one on.
+    fn has_place(&self, question: &Question, host: usize, left: i32, pods: &mut BTreeMap<usize, i32>) -> bool {
+        if host == HOSTS {
+            return left == 0 && question.is_met_by(pods);
+        }
+        let most = i32::try_from(self.room(host) / question.cpu).unwrap_or(i32::MAX).min(left);
+        (0..=most).any(|count| {
+            pods.insert(host, count);
+            let is_found = self.has_place(question, host + 1, left - count, pods);
+            pods.remove(&host);
+            is_found
+        })
+    }
+
+    /// A stage that knows all this and nothing of how it came to be.
+    fn fresh(&self) -> Stage {
+        let mut stage = Stage::new();
+        play(&mut stage, "levels block rack host");
+        for (host, cpu) in &self.cpu {
+            play(&mut stage, &format!("node {} cpu={cpu}", path(*host).join("/")));
+        }
+        for (host, cpu) in &self.used {
+            play(&mut stage, &format!("used x{host} cpu={cpu}"));
+        }
+        stage
+    }
+
+    fn check(&self, question: &Question, answer: &str) {
+        let pods = question.pods();
+        let exists = self.has_place(question, 0, pods, &mut BTreeMap::new());
+        if answer.contains("topolog") {
+            assert!(!exists, "{question:?}: there is a place, and the answer is {answer}");
+            return;
+        }
+        let mut given: BTreeMap<usize, i32> = BTreeMap::new();
+        for share in answer.trim_start_matches("=>").split_whitespace() {
+            let (host, count) = share.split_once(':').expect("a share");
+            let host: usize = host.trim_start_matches('x').parse().expect("a host");
+            *given.entry(host).or_default() += count.parse::<i32>().expect("a count");
+        }
+        assert_eq!(given.values().sum::<i32>(), pods, "{question:?}: {answer}");
+        assert!(question.is_met_by(&given), "{question:?}: {answer}");
+        for (host, count) in given {
+            assert!(self.room(host) >= i64::from(count) * question.cpu, "{question:?}: x{host} has no room: {answer}");
+        }
+    }
+}
+
+fn play(stage: &mut Stage, line: &str) {
+    stage.play(&line.split_whitespace().collect::<Vec<_>>(), &manner());
+}
+
+fn answer(stage: &mut Stage, question: &Question) -> String {
+    stage.told.clear();
+    stage.play(&question.line().split_whitespace().collect::<Vec<_>>(), &question.manner());
+    stage.told.trim().to_owned()
+}
+
+fn run(steps: &[Step]) {
+    let mut model = Model::default();
+    let mut stage = model.fresh();
+    for step in steps {
+        match step {
+            Step::Node { host, cpu } => {
+                model.cpu.insert(*host, *cpu);
+                play(&mut stage, &format!("node {} cpu={cpu}", path(*host).join("/")));
+            }
+            Step::Lose { host } => {
+                model.cpu.remove(host);
+                play(&mut stage, &format!("lose x{host}"));
+            }
+            Step::Use { host, cpu } => {
+                model.used.push((*host, *cpu));
+                play(&mut stage, &format!("used x{host} cpu={cpu}"));
+            }
+            Step::Free => {
+                if let Some((host, cpu)) = model.used.pop() {
+                    play(&mut stage, &format!("freed x{host} cpu={cpu}"));
+                }
+            }
+            Step::Ask(question) => {
+                let told = answer(&mut stage, question);
+                model.check(question, &told);
+                assert_eq!(told, answer(&mut model.fresh(), question), "what was counted before must not matter");
+            }
+        }
+        stage.sites.check_invariants();
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 300, ..ProptestConfig::default() })]
+
+    #[test]
+    fn a_place_is_found_where_there_is_one_however_nodes_came_and_went(
+        steps in proptest::collection::vec(step(), 1..40),
+    ) {
+        run(&steps);
+    }
+}
