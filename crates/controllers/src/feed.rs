@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use kueue_api::core_v1::{LimitRange, Namespace, RuntimeClass};
+use kueue_api::core_v1::{LimitRange, Namespace, Node, RuntimeClass};
 use kueue_api::kueue::v1beta2::{AdmissionCheck, ClusterQueue, Cohort, LocalQueue, ResourceFlavor, Topology, Workload};
 use kueue_api::meta::Object;
 use kueue_engine::Change;
@@ -43,6 +43,7 @@ fed! {
         name: Arc::clone(&key.name),
     };
     Namespace: namespace, key => Change::NamespaceGone(Arc::clone(&key.name));
+    Node: kueue_translate::node, key => Change::NodeGone(Arc::clone(&key.name));
     ResourceFlavor: kueue_translate::flavor, key => Change::FlavorGone(Arc::clone(&key.name));
     Topology: kueue_translate::topology, key => Change::TopologyGone(Arc::clone(&key.name));
 }

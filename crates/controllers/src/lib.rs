@@ -14,3 +14,4 @@ pub mod cohort;
 pub mod guard;
 pub mod local_queue;
 pub mod priority_class;
+pub mod topology;

@@ -7,6 +7,6 @@ pub mod pods;
 pub mod stranded;
 pub mod ungater;
 
-pub use pods::{feed_nodes, feed_pods, hostname_values, slice_values};
+pub use pods::{feed_pods, hostname_values, slice_values};
 pub use stranded::Stranded;
 pub use ungater::Ungater;

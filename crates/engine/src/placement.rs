@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::id::Name;
+use crate::topology::Labels;
 
 /// What a taint does to pods that do not tolerate it.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
@@ -160,12 +161,12 @@ impl FlavorNodes {
 
 impl PodPlacement {
     /// Whether a node of that name and labels fulfils one of the alternatives.
-    pub(crate) fn accepts(&self, name: &Name, labels: &BTreeMap<Name, Name>) -> bool {
+    pub(crate) fn accepts(&self, name: &Name, labels: &Labels) -> bool {
         self.node_terms.is_empty() || self.node_terms.iter().any(|term| is_fulfilled(term, name, labels))
     }
 
     /// How much they like such a node.
-    pub(crate) fn taste(&self, name: &Name, labels: &BTreeMap<Name, Name>) -> i64 {
+    pub(crate) fn taste(&self, name: &Name, labels: &Labels) -> i64 {
         let liked = self.preferred.iter().filter(|(_, term)| is_fulfilled(term, name, labels));
         liked.map(|(weight, _)| i64::from(*weight)).sum()
     }
@@ -175,7 +176,7 @@ impl PodPlacement {
 pub const NODE_NAME_FIELD: &str = "metadata.name";
 
 /// An alternative that says nothing is fulfilled by no node.
-fn is_fulfilled(term: &[NodeRequirement], name: &Name, labels: &BTreeMap<Name, Name>) -> bool {
+fn is_fulfilled(term: &[NodeRequirement], name: &Name, labels: &Labels) -> bool {
     let value = |key: &Name| if **key == *NODE_NAME_FIELD { Some(name) } else { labels.get(key) };
     !term.is_empty() && term.iter().all(|requirement| requirement.is_met(value(&requirement.key)))
 }

@@ -9,6 +9,7 @@ mod balanced;
 mod census;
 mod failure;
 mod filter;
+mod node;
 mod place;
 mod ranking;
 mod request;
@@ -27,6 +28,7 @@ use serde::{Deserialize, Serialize};
 use crate::id::Name;
 
 pub(crate) use failure::Failure;
+pub(crate) use node::Labels;
 pub(crate) use place::{Found, Manner, Repair};
 pub(crate) use request::{Pods, Wanted};
 pub use request::{SliceSpec, TopologyRequest};
@@ -62,13 +64,6 @@ pub struct NodeSpec {
     pub ready_since: Time,
     /// Whether it takes no new pods.
     pub is_cordoned: bool,
-}
-
-impl NodeSpec {
-    /// Whether pods can be sent there.
-    pub(crate) fn is_usable(&self) -> bool {
-        self.ready == Some(true) && !self.is_cordoned
-    }
 }
 
 /// A pod that runs on a node and belongs to no workload that was placed.

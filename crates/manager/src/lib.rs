@@ -12,11 +12,12 @@ mod metrics;
 mod observer;
 mod queues;
 mod serve;
+mod topology;
 mod webhooks;
 
 use kueue_api::config::Configuration;
 use kueue_api::config::v1beta2::SourceKind;
-use kueue_controllers::owner::{Handle, Owner, Parts, Touched};
+use kueue_controllers::owner::{Handle, Input, Owner, Parts, Touched};
 use kueue_core::gates::Gates;
 use kueue_jobs::integrations::Integrations;
 use kueue_jobs::kinds::Deleters;
@@ -127,7 +128,7 @@ impl Manager {
         let settings = std::sync::Arc::new(job_settings(&shared.config, gates));
         webhooks::connect(&shared.config, &settings, &shared.client, &mut informers, &observer);
         let lines = JobLines { facts, look_again };
-        let reconcilers = connect_all(&shared, &mut informers, settings, &lines, touched_line, &mut tasks);
+        let reconcilers = connect_all(&shared, &mut informers, &inputs, settings, &lines, touched_line, &mut tasks);
         let synced = informers.run(&shared.client, &mut tasks);
         let decide = leading::Decide { inputs, engine: shared.engine, metrics, observer, reconcilers };
         tokio::select! {
@@ -143,16 +144,19 @@ impl Manager {
 fn connect_all(
     shared: &Shared,
     informers: &mut Informers,
+    inputs: &UnboundedSender<Input>,
     settings: std::sync::Arc<JobSettings>,
     lines: &JobLines,
     touched: UnboundedReceiver<Touched>,
     tasks: &mut JoinSet<()>,
 ) -> impl Fn(&mut JoinSet<()>) + use<> {
     let queues = queues::connect(shared, informers, touched, tasks);
+    let placement = topology::connect(shared, settings.gates, informers, inputs);
     let jobs = jobs::connect::<batch_job::Job>(shared, informers, settings, lines, tasks);
     move |tasks| {
         queues(tasks);
         jobs(tasks);
+        placement(tasks);
     }
 }
 

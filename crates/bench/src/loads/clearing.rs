@@ -89,17 +89,15 @@ struct Places {
 }
 
 impl Places {
-    /// A job of two or three whole hosts in a rack that has so many left.
+    /// A job of two or three whole hosts in the next rack that has so many left: all racks are about equally full.
     fn settle(&mut self, jobs: &mut Jobs, random: &mut Random) -> Change {
         let racks = NODES.count() / NODES.per_rack();
         self.taken.resize(racks as usize, 0);
         let hosts = 2 + random.below(2);
-        let rack = loop {
-            let rack = random.below(racks);
-            if self.taken[rack as usize] + hosts <= NODES.per_rack() {
-                break rack;
-            }
-        };
+        let turn = u32::try_from(self.of.len()).expect("a small number");
+        let mut in_turn = (0..racks).map(|step| (turn + step) % racks);
+        let has_room = |rack: &u32| self.taken[*rack as usize] + hosts <= NODES.per_rack();
+        let rack = in_turn.find(has_room).expect("there are more hosts than jobs need");
         let first = rack * NODES.per_rack() + self.taken[rack as usize];
         self.taken[rack as usize] += hosts;
         let gang = Gang { pods: i32::try_from(hosts).unwrap_or(0), is_required: true };

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-use kueue_api::core_v1::{Node, Pod};
+use kueue_api::core_v1::Pod;
 use kueue_api::kueue::names::{HOSTNAME_LABEL, SCHEDULING_GATE_TOPOLOGY, annotation};
 use kueue_engine::Change;
 use kueue_runtime::informer::Informer;
@@ -146,24 +146,21 @@ impl AtWork {
 /// The Workloads by whose names the pod may be looked for.
 fn names_of(pod: &Pod) -> Vec<Key> {
     let annotations = &pod.metadata.annotations;
-    let mut names: Vec<&String> =
-        [annotation::WORKLOAD, annotation::WORKLOAD_SLICE_NAME].iter().filter_map(|key| annotations.get(*key)).collect();
+    let mut names: Vec<&String> = [annotation::WORKLOAD, annotation::WORKLOAD_SLICE_NAME]
+        .iter()
+        .filter_map(|key| annotations.get(*key))
+        .collect();
     names.dedup();
     names.into_iter().map(|name| Key::new(pod.metadata.namespace.as_str(), name.as_str())).collect()
-}
-
-/// Tells the engine's owner about nodes.
-pub fn feed_nodes(informer: &mut Informer<Node>, inputs: UnboundedSender<Input>) {
-    crate::feed::feed(informer, inputs);
 }
 
 /// Tells the engine's owner about pods.
 pub fn feed_pods(informer: &mut Informer<Pod>, inputs: UnboundedSender<Input>) {
     let mut at_work = AtWork::default();
     informer.listen(move |delta| {
-        let side = |stored: &Option<kueue_runtime::informer::Stored<Pod>>| stored.as_ref().map(|stored| Arc::clone(&stored.object));
-        let (old, new) = (side(&delta.old), side(&delta.new));
-        for change in at_work.changes(old.as_deref(), new.as_deref()) {
+        let (old, new) = (delta.old.as_ref(), delta.new.as_ref());
+        let changes = at_work.changes(old.map(|old| &*old.object), new.map(|new| &*new.object));
+        for change in changes {
             // The owner is gone only while everything ends.
             drop(inputs.send(Input::Changed(change)));
         }

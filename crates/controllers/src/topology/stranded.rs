@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use kueue_api::core_v1::{Node, Pod};
 use kueue_api::kueue::names::FIELD_MANAGER_KUEUE;
+use kueue_api::meta::Object;
 use kueue_runtime::client::{Client, Failure, Patch};
 use kueue_runtime::clock::Clock;
 use kueue_runtime::events::{Event, Recorder, Regarding};
@@ -24,18 +25,21 @@ pub fn waiting_pods<'p>(pods: impl IntoIterator<Item = &'p Pod>) -> Vec<(&'p Pod
     pods.into_iter().filter(waits).filter_map(|pod| Some((pod, workload_of(pod)?))).collect()
 }
 
-/// What ends a pod.
+/// What ends a pod, to be applied: other conditions of the pod stay as they are.
 pub fn ended(pod: &Pod, now: kueue_core::time::Time) -> Value {
-    let mut conditions = pod.status.rest.get("conditions").and_then(Value::as_array).cloned().unwrap_or_default();
-    conditions.push(json!({
-        "type": "TerminatedByKueue",
-        "status": "True",
-        "reason": "UnschedulableOnAssignedNode",
-        "message": MESSAGE,
-        "lastTransitionTime": now,
-    }));
-    let version = &pod.metadata.resource_version;
-    json!({"metadata": {"resourceVersion": version}, "status": {"phase": "Failed", "conditions": conditions}})
+    let meta = &pod.metadata;
+    json!({
+        "apiVersion": Pod::api_version(),
+        "kind": Pod::KIND,
+        "metadata": {"namespace": meta.namespace, "name": meta.name, "uid": meta.uid},
+        "status": {"phase": "Failed", "conditions": [{
+            "type": "TerminatedByKueue",
+            "status": "True",
+            "reason": "UnschedulableOnAssignedNode",
+            "message": MESSAGE,
+            "lastTransitionTime": now,
+        }]},
+    })
 }
 
 /// Ends pods, one node at a time.
@@ -70,7 +74,7 @@ impl Reconciler<Key> for Stranded {
             if is_stranded != Some(true) {
                 continue;
             }
-            let patch = Patch::merge(ended(pod, self.clock.time()), FIELD_MANAGER_KUEUE).of_status();
+            let patch = Patch::apply(ended(pod, self.clock.time()), FIELD_MANAGER_KUEUE).of_status();
             match self.client.patch::<Pod>(&Key::of(pod), &patch).await {
                 Ok(_) => self.recorder.record(Event {
                     regarding: Regarding::of(pod),

@@ -7,7 +7,9 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use kueue_api::core_v1::Pod;
-use kueue_api::kueue::names::{FIELD_MANAGER_KUEUE, HOSTNAME_LABEL, SCHEDULING_GATE_TOPOLOGY, annotation, condition, label};
+use kueue_api::kueue::names::{
+    FIELD_MANAGER_KUEUE, HOSTNAME_LABEL, SCHEDULING_GATE_TOPOLOGY, annotation, condition, label,
+};
 use kueue_api::kueue::topology_assignment::{TopologyDomainAssignment, decode};
 use kueue_api::kueue::v1beta2::{PodSetAssignment, PodSetTopologyRequest, Workload};
 use kueue_api::meta::ConditionStatus;
@@ -28,7 +30,7 @@ pub struct Start<'p> {
 
 /// A pod says where the indices of its replica begin, and it is no number.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-#[error("failed to parse pod index offset annotation: {value:?} of pod {pod} is no number")]
+#[error("failed to parse offset annotation: {value:?} of pod {pod} is no number")]
 pub struct BadOffset {
     pub pod: String,
     pub value: String,

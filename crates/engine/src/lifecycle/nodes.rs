@@ -96,8 +96,7 @@ impl Engine {
 
     fn access(&self, id: WorkloadId, name: &Name, is_ready: bool) -> Access {
         let gates = self.settings.gates;
-        let closed =
-            if gates.enabled(Gate::TASReplaceNodeOnPodTermination) { Access::Leaving } else { Access::Closed };
+        let closed = if gates.enabled(Gate::TASReplaceNodeOnPodTermination) { Access::Leaving } else { Access::Closed };
         if !is_ready {
             return closed;
         }

@@ -1,6 +1,6 @@
 //! Which nodes pods may run on, and which they like.
 
-use super::NodeSpec;
+use super::node::Node;
 use crate::placement::{PodPlacement, TaintEffect, Toleration};
 
 /// What keeps pods off a node.
@@ -12,7 +12,7 @@ pub(crate) enum Repelled {
 }
 
 /// Whether pods may run on a node, with the tolerations that the flavor gives them.
-pub(super) fn repels(node: &NodeSpec, pods: &PodPlacement, given: &[Toleration]) -> Option<Repelled> {
+pub(super) fn repels(node: &Node, pods: &PodPlacement, given: &[Toleration]) -> Option<Repelled> {
     let tolerated = |taint| pods.tolerations.iter().chain(given).any(|toleration| toleration.tolerates(taint));
     let taint = node
         .taints

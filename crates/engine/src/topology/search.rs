@@ -138,8 +138,7 @@ impl Field<'_> {
         } else {
             // With tastes, a required level may do with what is liked less.
             let is_picky = !(self.has_tastes && self.terms.is_required);
-            let start =
-                if is_picky { Some(first).filter(takes_all) } else { ranking.in_order(false).find(takes_all) };
+            let start = if is_picky { Some(first).filter(takes_all) } else { ranking.in_order(false).find(takes_all) };
             start.and_then(|start| ranking.tightest_like(start, needed))
         };
         if let Some(domain) = tightest {

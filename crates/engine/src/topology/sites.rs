@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
+use super::node::{Node, SharedNames};
 use super::tree::{Leaf, Tree};
 use super::{NodeSpec, PlainPodSpec, TopologyAssignment};
 use crate::effect::Key;
@@ -18,7 +19,8 @@ use crate::placement::FlavorNodes;
 #[derive(Debug, Default)]
 pub(crate) struct Sites {
     columns: Columns,
-    nodes: FxHashMap<Name, Node>,
+    nodes: FxHashMap<Name, Arc<Node>>,
+    shared_names: SharedNames,
     /// What plain pods use, by node, whether or not the node is known.
     plain: FxHashMap<Name, Vec<i64>>,
     pods: FxHashMap<Key, (Name, Vec<(usize, i64)>)>,
@@ -35,12 +37,6 @@ pub(crate) struct Sites {
 #[derive(Debug, Default)]
 struct Columns {
     places: FxHashMap<ResourceId, usize>,
-}
-
-#[derive(Debug)]
-struct Node {
-    spec: Arc<NodeSpec>,
-    allocatable: Vec<i64>,
 }
 
 /// Usage by lowest domain, whether or not it has nodes at present.
@@ -173,8 +169,8 @@ impl Sites {
         self.space_of.insert(flavor, space);
         let mut leaves: BTreeMap<Name, ()> = BTreeMap::new();
         for node in self.nodes.values() {
-            if let Some(leaf) = tree.leaf_id_of(&node.spec) {
-                tree.join(&leaf, &node.spec.name);
+            if let Some(leaf) = tree.leaf_id_of(node) {
+                tree.join(&leaf, &node.name);
                 leaves.insert(leaf, ());
             }
         }
@@ -190,17 +186,16 @@ impl Sites {
     }
 
     /// Says whether anything about the node matters that was not so before.
-    pub(crate) fn set_node(&mut self, spec: NodeSpec, names: &mut Names) -> bool {
-        if self.nodes.get(&spec.name).is_some_and(|known| *known.spec == spec) {
-            return false;
-        }
-        let name = spec.name.clone();
+    pub(crate) fn set_node(&mut self, mut spec: NodeSpec, names: &mut Names) -> bool {
         let mut allocatable = Vec::new();
-        for (column, amount) in self.columns.amounts(&spec.allocatable, names) {
+        for (column, amount) in self.columns.amounts(&std::mem::take(&mut spec.allocatable), names) {
             add(&mut allocatable, column, amount);
         }
-        let new = Node { spec: Arc::new(spec), allocatable };
-        self.replace_node(&name, Some(new));
+        let new = Node::new(spec, allocatable, &mut self.shared_names);
+        if self.nodes.get(&new.name).is_some_and(|known| **known == new) {
+            return false;
+        }
+        self.replace_node(&new.name.clone(), Some(Arc::new(new)));
         true
     }
 
@@ -214,25 +209,24 @@ impl Sites {
     /// The flavors that stand for a node as it is now.
     pub(crate) fn flavors_of(&self, node: &str) -> BTreeSet<FlavorId> {
         let Some(node) = self.nodes.get(node) else { return BTreeSet::new() };
-        let stands_for = |tree: &Tree| tree.stands_for(&node.spec);
+        let stands_for = |tree: &Tree| tree.stands_for(node);
         self.trees.iter().filter(|(_, tree)| stands_for(tree)).map(|(flavor, _)| *flavor).collect()
     }
 
-    pub(crate) fn node(&self, name: &str) -> Option<&Arc<NodeSpec>> {
-        self.nodes.get(name).map(|node| &node.spec)
+    pub(crate) fn node(&self, name: &str) -> Option<&Node> {
+        self.nodes.get(name).map(|node| &**node)
     }
 
-    fn replace_node(&mut self, name: &Name, new: Option<Node>) {
-        let new_spec = new.as_ref().map(|node| node.spec.clone());
-        let old = match new {
-            Some(new) => self.nodes.insert(name.clone(), new),
+    fn replace_node(&mut self, name: &Name, new: Option<Arc<Node>>) {
+        let old = match &new {
+            Some(new) => self.nodes.insert(name.clone(), new.clone()),
             None => self.nodes.remove(name),
         };
         let flavors: Vec<FlavorId> = self.trees.keys().copied().collect();
         for flavor in flavors {
             let Some(tree) = self.trees.get_mut(&flavor) else { continue };
-            let was = old.as_ref().and_then(|old| tree.leaf_id_of(&old.spec));
-            let is = new_spec.as_ref().and_then(|spec| tree.leaf_id_of(spec));
+            let was = old.as_ref().and_then(|old| tree.leaf_id_of(old));
+            let is = new.as_ref().and_then(|new| tree.leaf_id_of(new));
             if let Some(leaf) = &was {
                 tree.leave(leaf, name);
             }
@@ -279,10 +273,10 @@ impl Sites {
         if used.iter().all(|amount| *amount == 0) {
             self.plain.remove(node);
         }
-        let Some(spec) = self.nodes.get(node).map(|node| node.spec.clone()) else { return };
+        let Some(node) = self.nodes.get(node).cloned() else { return };
         let flavors: Vec<FlavorId> = self.trees.keys().copied().collect();
         for flavor in flavors {
-            if let Some(leaf) = self.trees.get(&flavor).and_then(|tree| tree.leaf_id_of(&spec)) {
+            if let Some(leaf) = self.trees.get(&flavor).and_then(|tree| tree.leaf_id_of(&node)) {
                 self.rebuild_leaf(flavor, &leaf);
             }
         }
@@ -293,20 +287,20 @@ impl Sites {
         let Self { trees, nodes, plain, spaces, space_of, .. } = self;
         let Some(tree) = trees.get_mut(&flavor) else { return };
         let mut free: Vec<i64> = Vec::new();
-        let mut first: Option<Arc<NodeSpec>> = None;
+        let mut first: Option<Arc<Node>> = None;
         for node in tree.nodes_in(id).filter_map(|name| nodes.get(name)) {
-            first.get_or_insert_with(|| node.spec.clone());
+            first.get_or_insert_with(|| node.clone());
             for (column, amount) in node.allocatable.iter().enumerate() {
                 add(&mut free, column, *amount);
             }
-            for (column, amount) in plain.get(&node.spec.name).into_iter().flatten().enumerate() {
+            for (column, amount) in plain.get(&node.name).into_iter().flatten().enumerate() {
                 add(&mut free, column, amount.saturating_neg());
             }
         }
         match first {
             Some(node) => {
                 let cell = spaces[space_of[&flavor]].cell(id);
-                tree.set_leaf(id, Leaf { cell, free, node });
+                tree.set_leaf(id, Leaf { cell, free: free.into(), node });
             }
             None => tree.remove_leaf(id),
         }

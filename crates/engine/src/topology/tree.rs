@@ -1,12 +1,14 @@
 //! The nodes of one flavor as a tree of domains.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
+use smallvec::SmallVec;
 
 use super::census::Censuses;
-use super::{HOSTNAME, NodeSpec, domain_id};
+use super::node::Node;
+use super::{HOSTNAME, domain_id};
 use crate::id::Name;
 use crate::placement::Toleration;
 
@@ -40,9 +42,9 @@ pub(super) struct Leaf {
     /// Where its usage is kept.
     pub(super) cell: u32,
     /// What its nodes have, less what plain pods use, by column.
-    pub(super) free: Vec<i64>,
+    pub(super) free: Box<[i64]>,
     /// The first of its nodes by name; the only one where each node is a domain.
-    pub(super) node: Arc<NodeSpec>,
+    pub(super) node: Arc<Node>,
 }
 
 /// The distance between ranks where nothing came between.
@@ -60,8 +62,8 @@ pub(crate) struct Tree {
     /// Free to be used again, by level: a domain never changes its level.
     unused: Vec<Vec<DomainId>>,
     roots: Vec<DomainId>,
-    /// Nodes by the lowest domain that they are in.
-    members: FxHashMap<Name, BTreeSet<Name>>,
+    /// Nodes by the lowest domain that they are in, in the order of their names.
+    members: FxHashMap<Name, SmallVec<[Name; 1]>>,
     leaves: FxHashMap<Name, DomainId>,
     leaf_by_cell: FxHashMap<u32, DomainId>,
     pub(super) censuses: Censuses,
@@ -103,19 +105,19 @@ impl Tree {
     }
 
     /// The lowest domain of a node, if the flavor stands for the node.
-    pub(super) fn leaf_id_of(&self, node: &NodeSpec) -> Option<Name> {
+    pub(super) fn leaf_id_of(&self, node: &Node) -> Option<Name> {
         let path = if node.is_usable() && self.stands_for(node) { self.path_of(node)? } else { return None };
         Some(if self.is_by_host() { path.last()?.clone() } else { domain_id(&path) })
     }
 
     /// Whether the flavor stands for a node, usable or not.
-    pub(super) fn stands_for(&self, node: &NodeSpec) -> bool {
+    pub(super) fn stands_for(&self, node: &Node) -> bool {
         !self.levels.is_empty()
             && self.labels.iter().all(|(key, value)| node.labels.get(key) == Some(value))
-            && self.levels.iter().all(|level| node.labels.contains_key(level))
+            && self.levels.iter().all(|level| node.labels.get(level).is_some())
     }
 
-    fn path_of(&self, node: &NodeSpec) -> Option<Vec<Name>> {
+    fn path_of(&self, node: &Node) -> Option<Vec<Name>> {
         self.levels.iter().map(|level| node.labels.get(level).cloned()).collect()
     }
 
@@ -125,12 +127,15 @@ impl Tree {
     }
 
     pub(super) fn join(&mut self, leaf: &Name, node: &Name) {
-        self.members.entry(leaf.clone()).or_default().insert(node.clone());
+        let nodes = self.members.entry(leaf.clone()).or_default();
+        if let Err(slot) = nodes.binary_search(node) {
+            nodes.insert(slot, node.clone());
+        }
     }
 
     pub(super) fn leave(&mut self, leaf: &Name, node: &Name) {
         if let Some(nodes) = self.members.get_mut(leaf) {
-            nodes.remove(node);
+            nodes.retain(|known| known != node);
             if nodes.is_empty() {
                 self.members.remove(leaf);
             }

@@ -1,6 +1,7 @@
 //! The whole manager on the embedded API server, in one process and under virtual time.
 
 mod bed;
+mod placement;
 mod replicas;
 mod scenarios;
 mod trouble;

@@ -1,0 +1,111 @@
+//! Placement in a topology, from nodes to the pods that are sent to them.
+
+use serde_json::{Value, json};
+
+use crate::bed::Bed;
+
+const NODES: &str = "/api/v1/nodes";
+const PODS: &str = "/api/v1/namespaces/default/pods";
+const JOBS: &str = "/apis/batch/v1/namespaces/default/jobs";
+const HOSTNAME: &str = "kubernetes.io/hostname";
+
+/// A queue over two racks: x1 with two cpu, x2 and x3 with one each in the first, x4 with one in the second.
+async fn racks() -> Bed {
+    let bed = Bed::with_queue("4").await;
+    let topology = json!({"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "Topology", "metadata": {"name": "tree"},
+        "spec": {"levels": [{"nodeLabel": "rack"}, {"nodeLabel": HOSTNAME}]}});
+    bed.create("/apis/kueue.x-k8s.io/v1beta2/topologies", &topology).await;
+    bed.merge("/apis/kueue.x-k8s.io/v1beta2/resourceflavors/blue", &json!({"spec": {"topologyName": "tree"}})).await;
+    for (name, rack, cpu) in [("x1", "r1", "2"), ("x2", "r1", "1"), ("x3", "r1", "1"), ("x4", "r2", "1")] {
+        let labels = json!({"pool": "blue", "rack": rack, HOSTNAME: name});
+        let node = json!({"apiVersion": "v1", "kind": "Node", "metadata": {"name": name, "labels": labels}});
+        bed.create(NODES, &node).await;
+        let status = json!({"allocatable": {"cpu": cpu, "pods": "10"}, "conditions": ready("True")});
+        bed.merge(&format!("{NODES}/{name}/status"), &json!({"status": status})).await;
+        // The server marks new nodes until somebody says that they are ready.
+        bed.merge(&format!("{NODES}/{name}"), &json!({"spec": {"taints": null}})).await;
+    }
+    bed
+}
+
+fn ready(status: &str) -> Value {
+    json!([{"type": "Ready", "status": status, "reason": "Kubelet", "message": "",
+        "lastHeartbeatTime": "2026-01-01T00:00:00Z", "lastTransitionTime": "2026-01-01T00:00:00Z"}])
+}
+
+/// A job whose pods of one cpu belong into one rack.
+async fn submit(bed: &Bed, name: &str, pods: i32) {
+    let job = json!({"apiVersion": "batch/v1", "kind": "Job",
+        "metadata": {"name": name, "labels": {"kueue.x-k8s.io/queue-name": "lq"}},
+        "spec": {"parallelism": pods, "completions": pods, "suspend": true, "template": {
+            "metadata": {"annotations": {"kueue.x-k8s.io/podset-required-topology": "rack"}},
+            "spec": {"restartPolicy": "Never",
+                "containers": [{"name": "c", "image": "i", "resources": {"requests": {"cpu": "1"}}}]}}}});
+    bed.create(JOBS, &job).await;
+    bed.pass(3).await;
+}
+
+/// Makes pods of a job, as the job controller does.
+async fn make_pods(bed: &Bed, job: &str, names: &[&str]) {
+    let template = bed.job(job).await["spec"]["template"].clone();
+    for name in names {
+        let mut pod =
+            json!({"apiVersion": "v1", "kind": "Pod", "metadata": template["metadata"], "spec": template["spec"]});
+        pod["metadata"]["name"] = json!(name);
+        pod["metadata"].as_object_mut().unwrap().remove("creationTimestamp");
+        bed.create(PODS, &pod).await;
+    }
+    bed.pass(3).await;
+}
+
+/// Where a pod was sent; nowhere while it is gated.
+async fn node_of(bed: &Bed, pod: &str) -> String {
+    let pod = bed.get(&format!("{PODS}/{pod}")).await;
+    let gates = &pod["spec"]["schedulingGates"];
+    assert_eq!(gates.is_null(), pod["spec"]["nodeSelector"][HOSTNAME].is_string(), "{pod}");
+    pod["spec"]["nodeSelector"][HOSTNAME].as_str().unwrap_or("gated").to_owned()
+}
+
+/// Which nodes a job was given.
+async fn places(bed: &Bed, job: &str) -> Vec<(String, i32)> {
+    let workload = bed.workload_of(job).await;
+    let assigned = &workload["status"]["admission"]["podSetAssignments"][0]["topologyAssignment"];
+    let compact = serde_json::from_value(assigned.clone()).unwrap_or_else(|error| panic!("{error}: {workload}"));
+    let domains = kueue_api::kueue::topology_assignment::decode(&compact).unwrap();
+    domains.into_iter().map(|mut domain| (domain.values.pop().unwrap(), domain.count)).collect()
+}
+
+#[tokio::test(start_paused = true)]
+async fn pods_of_a_job_are_sent_to_the_nodes_of_one_rack_and_follow_when_a_node_fails() {
+    let bed = racks().await;
+    submit(&bed, "first", 3).await;
+    assert_eq!(bed.job("first").await["spec"]["suspend"], false, "{}", bed.condition("first", "QuotaReserved").await);
+    assert_eq!(places(&bed, "first").await, [("x1".to_owned(), 2), ("x2".to_owned(), 1)]);
+    make_pods(&bed, "first", &["a", "b", "c"]).await;
+    assert_eq!((&*node_of(&bed, "a").await, &*node_of(&bed, "b").await), ("x1", "x1"));
+    assert_eq!(node_of(&bed, "c").await, "x2");
+    bed.merge(&format!("{NODES}/x2/status"), &json!({"status": {"conditions": ready("False")}})).await;
+    bed.pass(5).await;
+    assert_eq!(places(&bed, "first").await, [("x1".to_owned(), 2), ("x3".to_owned(), 1)]);
+    assert_eq!(bed.workload_of("first").await["status"]["unhealthyNodes"], json!(null), "another node was found");
+    let stranded = bed.get(&format!("{PODS}/c")).await;
+    assert_eq!(stranded["status"]["phase"], "Failed", "it could never start: {stranded}");
+    make_pods(&bed, "first", &["d"]).await;
+    assert_eq!(node_of(&bed, "d").await, "x3");
+}
+
+#[tokio::test(start_paused = true)]
+async fn pods_that_are_not_ours_take_room_until_they_are_gone() {
+    let bed = racks().await;
+    let stranger = json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "stranger"}, "spec": {
+        "nodeName": "x1", "containers": [{"name": "c", "image": "i", "resources": {"requests": {"cpu": "2"}}}]}});
+    bed.create(PODS, &stranger).await;
+    bed.pass(2).await;
+    submit(&bed, "first", 3).await;
+    let waits = bed.condition("first", "QuotaReserved").await;
+    assert!(waits.contains("topology \"tree\" allows to fit only 2 out of 3 pod(s)"), "{waits}");
+    bed.delete(&format!("{PODS}/stranger")).await;
+    bed.merge(&format!("{PODS}/stranger/status"), &json!({"status": {"phase": "Succeeded"}})).await;
+    bed.pass(15).await;
+    assert_eq!(places(&bed, "first").await, [("x1".to_owned(), 2), ("x2".to_owned(), 1)]);
+}
