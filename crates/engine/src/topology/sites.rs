@@ -195,7 +195,7 @@ impl Sites {
         if self.nodes.get(&new.name).is_some_and(|known| **known == new) {
             return false;
         }
-        self.replace_node(&new.name.clone(), Some(Arc::new(new)));
+        self.replace_node(&new.name.clone(), Some(&Arc::new(new)));
         true
     }
 
@@ -217,8 +217,8 @@ impl Sites {
         self.nodes.get(name).map(|node| &**node)
     }
 
-    fn replace_node(&mut self, name: &Name, new: Option<Arc<Node>>) {
-        let old = match &new {
+    fn replace_node(&mut self, name: &Name, new: Option<&Arc<Node>>) {
+        let old = match new {
             Some(new) => self.nodes.insert(name.clone(), new.clone()),
             None => self.nodes.remove(name),
         };
@@ -226,7 +226,7 @@ impl Sites {
         for flavor in flavors {
             let Some(tree) = self.trees.get_mut(&flavor) else { continue };
             let was = old.as_ref().and_then(|old| tree.leaf_id_of(old));
-            let is = new.as_ref().and_then(|new| tree.leaf_id_of(new));
+            let is = new.and_then(|new| tree.leaf_id_of(new));
             if let Some(leaf) = &was {
                 tree.leave(leaf, name);
             }

@@ -18,17 +18,18 @@ impl Story {
     fn workload(&self) -> Workload {
         let names: Vec<&str> = self.nodes.iter().map(|(node, _)| *node).collect();
         let counts: Vec<i32> = self.nodes.iter().map(|(_, count)| *count).collect();
+        let all = counts.iter().fold(0_i32, |sum, count| sum.saturating_add(*count));
         let failed: Vec<_> = self.failed.iter().map(|name| json!({"name": name})).collect();
         serde_json::from_value(json!({
             "metadata": {"namespace": "ns", "name": "wl"},
-            "spec": {"podSets": [{"name": "main", "count": counts.iter().sum::<i32>(),
+            "spec": {"podSets": [{"name": "main", "count": all,
                 "topologyRequest": self.request, "template": {"spec": {"containers": []}}}]},
             "status": {
                 "conditions": [{"type": "Admitted", "status": "True", "reason": "Admitted", "message": "",
                     "lastTransitionTime": "2026-01-01T00:00:00Z"}],
                 "unhealthyNodes": failed,
                 "admission": {"clusterQueue": "cq", "podSetAssignments": [{
-                    "name": "main", "count": counts.iter().sum::<i32>(),
+                    "name": "main", "count": all,
                     "topologyAssignment": {"levels": ["kubernetes.io/hostname"], "slices": [{
                         "domainCount": names.len(), "podCounts": {"individual": counts},
                         "valuesPerLevel": [{"individual": {"roots": names}}]}]}}]},
