@@ -14,6 +14,7 @@ mod limit_range;
 mod namespace;
 mod node;
 mod pod;
+mod pod_template;
 mod priority_class;
 mod requests;
 mod runtime_class;
@@ -32,6 +33,7 @@ pub use pod::{
     ClaimUse, Container, PodResourceClaim, PodSchedulingGate, PodSpec, PodTemplateSpec, ResourceRequirements,
     TemplateMeta,
 };
+pub use pod_template::PodTemplate;
 pub use priority_class::PriorityClass;
 pub use runtime_class::{Overhead, RuntimeClass};
 pub use taint::{Taint, Toleration, has_taint_key};

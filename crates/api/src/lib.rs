@@ -7,6 +7,7 @@ pub mod wire;
 
 pub mod meta;
 
+pub mod autoscaling;
 pub mod core_v1;
 pub mod kueue;
 pub mod visibility;

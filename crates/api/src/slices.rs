@@ -56,6 +56,12 @@ pub enum Slice {
     Incompatible,
 }
 
+/// The Workload that a pod belongs to: the first of the slices where there are several.
+pub fn of_pod(pod: &ObjectMeta) -> Option<&str> {
+    let named = [annotation::WORKLOAD_SLICE_NAME, annotation::WORKLOAD].map(|name| pod.annotations.get(name));
+    named.into_iter().flatten().find(|name| !name.is_empty()).map(String::as_str)
+}
+
 /// Whether the job or Workload follows its size by slices.
 pub fn is_elastic(meta: &ObjectMeta, gates: Gates) -> bool {
     gates.enabled(Gate::ElasticJobsViaWorkloadSlices)

@@ -59,13 +59,17 @@ pub fn reason(package: &str, case: &Case) -> Option<&'static str> {
     if package.starts_with("pkg-controller-job") {
         return of_jobs(case);
     }
+    if package == "pkg-util-admissioncheck" {
+        return any_object(&case.parts(), |object| kind(object) == "MultiKueueConfig").then_some("MultiKueue");
+    }
     if !DRIVES_THE_ENGINE.iter().any(|start| package.starts_with(start)) {
         return None;
     }
     let parts = case.parts();
     // Steps of workloads know places, and the runner can refuse a write.
     if package.starts_with("pkg-controller-core") {
-        return needs_devices(&parts).then_some(DEVICES);
+        let is_found_by_devices = package.ends_with("-indexer") && names_extended_resource(case.raw("want"));
+        return (needs_devices(&parts) || is_found_by_devices).then_some(DEVICES);
     }
     let needs = |rule: &&Rule| (rule.applies)(&parts);
     if case.has("nodes") && (case.has("podSets") || case.has("workloads")) {
@@ -89,6 +93,12 @@ fn of_jobs(case: &Case) -> Option<&'static str> {
     // An API server that refuses what is asked of it, in code.
     let is_refused = case.raw("wantError.status.code") == 500 || !case.raw("interceptors.$skipped").is_null();
     is_refused.then_some("a client of the API server")
+}
+
+/// Whether something is to be found by a resource that only devices have.
+fn names_extended_resource(found: &Value) -> bool {
+    let mut values = found.as_array().into_iter().flatten().filter_map(Value::as_str);
+    values.any(|value| value.split_once('/').is_some_and(|(domain, _)| domain.ends_with(".com")))
 }
 
 /// Kueue keeps the tests of how pods are placed in files of their own.

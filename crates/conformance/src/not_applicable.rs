@@ -35,6 +35,14 @@ pub const NOT_APPLICABLE: &[(&str, &str)] = &[
         "what an informer's cache drops; the recorded objects have no managed fields, so input and output are the same",
     ),
     (
+        "pkg-controller-core-indexer/TestIndexOwnerUID",
+        "owners are found by kind and name here, and their uid is compared with what was found",
+    ),
+    (
+        "pkg-controller-core-indexer/TestSetupToleratesNoMatchErrorForDeviceClass",
+        "Kueue's indexes are set up before it knows which kinds exist; an informer here waits for its kind",
+    ),
+    (
         "pkg-controller-core/TestResourceFlavorPredicates",
         "which of three channels inside Kueue hear of a flavor; here everybody listens to one informer",
     ),

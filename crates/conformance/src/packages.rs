@@ -14,7 +14,10 @@ mod pkg_cache_queue_afs;
 mod pkg_cache_queue_usage;
 mod pkg_cache_scheduler;
 mod pkg_config;
+mod pkg_controller_admissionchecks_provisioning;
 mod pkg_controller_core;
+mod pkg_controller_core_indexer;
+mod pkg_controller_failurerecovery;
 mod pkg_controller_jobframework;
 mod pkg_controller_jobs_job;
 mod pkg_controller_jobs_pod;
@@ -26,6 +29,7 @@ mod pkg_scheduler;
 mod pkg_scheduler_flavorassigner;
 mod pkg_scheduler_flavorassigner_variants;
 mod pkg_scheduler_preemption;
+mod pkg_util_admissioncheck;
 mod pkg_util_admissionfairsharing;
 mod pkg_util_cert;
 mod pkg_util_csv;
@@ -45,6 +49,7 @@ mod pkg_webhooks;
 mod pkg_workload;
 mod pkg_workload_evict;
 mod pkg_workload_finish;
+mod pkg_workload_patching;
 mod pkg_workload_usage;
 mod pkg_workloadslicing;
 
@@ -70,7 +75,10 @@ pub const PACKAGES: &[(&str, Runners)] = &[
     ("pkg-cache-queue-afs", pkg_cache_queue_afs::RUNNERS),
     ("pkg-cache-scheduler", pkg_cache_scheduler::RUNNERS),
     ("pkg-config", pkg_config::RUNNERS),
+    ("pkg-controller-admissionchecks-provisioning", pkg_controller_admissionchecks_provisioning::RUNNERS),
     ("pkg-controller-core", pkg_controller_core::RUNNERS),
+    ("pkg-controller-core-indexer", pkg_controller_core_indexer::RUNNERS),
+    ("pkg-controller-failurerecovery", pkg_controller_failurerecovery::RUNNERS),
     ("pkg-controller-jobframework", pkg_controller_jobframework::RUNNERS),
     ("pkg-controller-jobs-job", pkg_controller_jobs_job::RUNNERS),
     ("pkg-controller-jobs-pod", pkg_controller_jobs_pod::RUNNERS),
@@ -85,6 +93,7 @@ pub const PACKAGES: &[(&str, Runners)] = &[
     ("pkg-scheduler-preemption-common", pkg_scheduler_preemption::COMMON),
     ("pkg-scheduler-preemption-fairsharing", pkg_scheduler_preemption::FAIR_SHARING),
     ("pkg-util-admissionfairsharing", pkg_util_admissionfairsharing::RUNNERS),
+    ("pkg-util-admissioncheck", pkg_util_admissioncheck::RUNNERS),
     ("pkg-util-cert", pkg_util_cert::RUNNERS),
     ("pkg-util-csv", pkg_util_csv::RUNNERS),
     ("pkg-util-equality", pkg_util_equality::RUNNERS),
@@ -103,6 +112,7 @@ pub const PACKAGES: &[(&str, Runners)] = &[
     ("pkg-workload", pkg_workload::RUNNERS),
     ("pkg-workload-evict", pkg_workload_evict::RUNNERS),
     ("pkg-workload-finish", pkg_workload_finish::RUNNERS),
+    ("pkg-workload-patching", pkg_workload_patching::RUNNERS),
     ("pkg-workload", pkg_workload_usage::RUNNERS),
     ("pkg-workloadslicing", pkg_workloadslicing::RUNNERS),
 ];

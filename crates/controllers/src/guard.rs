@@ -108,3 +108,35 @@ impl<T: Guarded> Reconciler<Key> for Guards<T> {
         Ok(Next::Done)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn the_finalizer_stays_while_something_uses_the_object() {
+        let flavor = |is_deleted: bool, finalizers: &[&str]| -> ResourceFlavor {
+            let deleted = is_deleted.then_some("2026-01-01T00:00:00Z");
+            let metadata = json!({"name": "f", "finalizers": finalizers, "deletionTimestamp": deleted});
+            serde_json::from_value(json!({"metadata": metadata, "spec": {}})).unwrap()
+        };
+        let left = |object: &ResourceFlavor, is_in_use| guarded(object, is_in_use).metadata.finalizers;
+        assert_eq!(left(&flavor(false, &[]), false), [FINALIZER_RESOURCE_IN_USE]);
+        assert_eq!(left(&flavor(true, &[FINALIZER_RESOURCE_IN_USE]), true), [FINALIZER_RESOURCE_IN_USE]);
+        assert_eq!(left(&flavor(true, &["other", FINALIZER_RESOURCE_IN_USE]), false), ["other"]);
+    }
+
+    #[test]
+    fn only_other_references_let_go_of_anything() {
+        let queue = |flavor: &str, pending: i32| -> ClusterQueue {
+            let groups = json!([{"coveredResources": [], "flavors": [{"name": flavor, "resources": []}]}]);
+            let status = json!({"pendingWorkloads": pending, "reservingWorkloads": 0, "admittedWorkloads": 0});
+            serde_json::from_value(json!({"spec": {"resourceGroups": groups}, "status": status})).unwrap()
+        };
+        let (one, same, other) = (queue("a", 1), queue("a", 2), queue("b", 1));
+        assert!(!has_other_references(None, Some(&one)) && !has_other_references(Some(&one), Some(&same)));
+        assert!(has_other_references(Some(&one), Some(&other)) && has_other_references(Some(&one), None));
+    }
+}

@@ -7,11 +7,14 @@ pub mod owner;
 
 pub mod feed;
 
+pub mod check_states;
 mod conditions;
 
 pub mod cluster_queue;
 pub mod cohort;
+pub mod failure_recovery;
 pub mod guard;
 pub mod local_queue;
 pub mod priority_class;
+pub mod provisioning;
 pub mod topology;

@@ -29,6 +29,11 @@ pub struct LocalQueues {
     pub cluster_queues: Arc<Store<ClusterQueue>>,
 }
 
+/// By what LocalQueues are found: the ClusterQueue behind them.
+pub fn queue_values(queue: &LocalQueue) -> Vec<String> {
+    vec![queue.spec.cluster_queue.clone()]
+}
+
 /// What the engine knows about one.
 #[derive(Clone, Debug, Default)]
 pub struct View {
@@ -112,5 +117,36 @@ fn readiness(object: &LocalQueue, queue: Option<&ClusterQueue>) -> (bool, &'stat
     match is_active {
         true => (true, reason::local_queue::READY, "Can submit new workloads to localQueue"),
         false => (false, reason::local_queue::CLUSTER_QUEUE_IS_INACTIVE, no_queue),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn what_is_shown_follows_the_queue_behind_it() {
+        let now = "2026-01-01T00:00:00Z".parse().unwrap();
+        let cluster_queue = |status: &str| -> ClusterQueue {
+            let active = json!([{"type": "Active", "status": status, "reason": "R", "message": ""}]);
+            let counts =
+                json!({"conditions": active, "pendingWorkloads": 0, "reservingWorkloads": 0, "admittedWorkloads": 0});
+            serde_json::from_value(json!({"spec": {}, "status": counts})).unwrap()
+        };
+        let shown = |stop: Option<&str>, queue: Option<&ClusterQueue>| {
+            let object = serde_json::from_value(json!({"spec": {"clusterQueue": "q", "stopPolicy": stop}})).unwrap();
+            let usage = UsageView { reserving: 2, ..UsageView::default() };
+            let pending = PendingCount { active: 1, inadmissible: 2 };
+            let status =
+                shown(&object, queue, View { pending: Some(pending), usage: Some(usage), consumed: None }, now).status;
+            (status.conditions[0].reason.clone(), status.pending_workloads, status.reserving_workloads)
+        };
+        let (active, inactive) = (cluster_queue("True"), cluster_queue("False"));
+        assert_eq!(shown(None, Some(&active)), ("Ready".to_owned(), 3, 2));
+        assert_eq!(shown(None, Some(&inactive)), ("ClusterQueueIsInactive".to_owned(), 3, 2));
+        assert_eq!(shown(None, None), ("ClusterQueueDoesNotExist".to_owned(), 3, 0));
+        assert_eq!(shown(Some("Hold"), Some(&active)), ("Stopped".to_owned(), 0, 2));
     }
 }

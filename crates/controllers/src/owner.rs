@@ -263,10 +263,7 @@ impl Owner {
             }
             Input::Overhead(class, overhead) => {
                 self.known.set_overhead(class.clone(), overhead);
-                self.tell_again(|object| {
-                    let mut pods = object.spec.pod_sets.iter().map(|pod_set| &pod_set.template.spec);
-                    pods.any(|pod| pod.runtime_class_name.as_ref() == Some(&class))
-                });
+                self.tell_again(|object| kueue_translate::runtime_classes(object).contains(&class));
             }
             Input::Source(source) => self.mending.add(source),
             Input::Synced => self.is_synced = true,

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use kueue_api::kueue::names::FIELD_MANAGER_KUEUE;
-use kueue_api::kueue::v1beta2::{PriorityClassKind, Workload, WorkloadPriorityClass};
+use kueue_api::kueue::v1beta2::{PriorityClassGroup, PriorityClassKind, Workload, WorkloadPriorityClass};
 use kueue_runtime::client::{Client, Failure, Patch};
 use kueue_runtime::informer::{Index, Store};
 use kueue_runtime::key::Key;
@@ -22,7 +22,9 @@ pub struct PriorityClasses {
 /// By what Workloads are found: the name of their WorkloadPriorityClass.
 pub fn class_values(workload: &Workload) -> Vec<String> {
     let class = workload.spec.priority_class_ref.iter();
-    let class = class.filter(|class| class.kind == PriorityClassKind::WorkloadPriorityClass);
+    let class = class.filter(|class| {
+        class.group == PriorityClassGroup::Workload && class.kind == PriorityClassKind::WorkloadPriorityClass
+    });
     class.map(|class| class.name.clone()).collect()
 }
 
@@ -53,5 +55,30 @@ impl Reconciler<Key> for PriorityClasses {
             }
         }
         Ok(Next::Done)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn workloads_are_found_by_a_class_of_ours_alone() {
+        let workload = |group: &str, kind: &str| -> Workload {
+            let class = json!({"group": group, "kind": kind, "name": "c"});
+            serde_json::from_value(json!({"spec": {"priorityClassRef": class, "podSets": []}})).unwrap()
+        };
+        assert_eq!(class_values(&workload("kueue.x-k8s.io", "WorkloadPriorityClass")), ["c"]);
+        assert!(class_values(&workload("other.io", "WorkloadPriorityClass")).is_empty());
+        assert!(class_values(&workload("scheduling.k8s.io", "PriorityClass")).is_empty());
+    }
+
+    #[test]
+    fn only_a_new_value_concerns_anybody() {
+        let class = |value: i32| WorkloadPriorityClass { value, ..WorkloadPriorityClass::default() };
+        assert!(has_new_value(None, Some(&class(1))) && has_new_value(Some(&class(1)), Some(&class(2))));
+        assert!(!has_new_value(Some(&class(1)), Some(&class(1))) && !has_new_value(Some(&class(1)), None));
     }
 }

@@ -70,7 +70,7 @@ pub use status::{
     Admission, CheckProgress, CheckState, Condition, ConditionKind, Delayed, EvictionCount, PodSetAdmission,
     PodSetRequests, PodSetUpdate, PreemptionGate, Reason, Requeue, Stage, Status, Verdict,
 };
-pub use text::preempted_message;
+pub use text::{condition_message, preempted_message};
 pub use topology::{DomainShare, NodeSpec, PlainPodSpec, SliceSpec, TopologyAssignment, TopologyRequest, TopologySpec};
 pub use unadmitted::UnadmittedCount;
 pub use view::{

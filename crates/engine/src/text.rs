@@ -111,7 +111,8 @@ const CONDITION_BYTES: usize = 32 * 1024;
 /// The longest text of an event, in bytes.
 const EVENT_BYTES: usize = 1024;
 
-pub(crate) fn condition_message(message: Name) -> Name {
+/// A message that fits into a condition.
+pub fn condition_message(message: Name) -> Name {
     if message.len() <= CONDITION_BYTES { message } else { cut(&message, CONDITION_BYTES).into() }
 }
 

@@ -8,6 +8,7 @@ use kueue_api::kueue::v1beta2::{
 };
 use kueue_api::meta::Object;
 use kueue_controllers::feed::{feed, feed_limit_ranges, feed_runtime_classes, feed_workloads};
+use kueue_controllers::local_queue::queue_values;
 use kueue_controllers::owner::Input;
 use kueue_controllers::priority_class::class_values;
 use kueue_jobs::reconciler::{Stores, owner_values};
@@ -55,7 +56,7 @@ impl Informers {
         let by_owner = workloads.store().index(owner_values);
         let by_class = workloads.store().index(class_values);
         let local_queues = informer::<LocalQueue>();
-        let by_cluster_queue = local_queues.store().index(|queue| vec![queue.spec.cluster_queue.clone()]);
+        let by_cluster_queue = local_queues.store().index(queue_values);
         let mut all = Self {
             namespaces: informer(),
             flavors: informer(),

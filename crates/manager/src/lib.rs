@@ -5,11 +5,13 @@
 //! know all that it knows, and write nothing.
 
 mod connect;
+mod failure_recovery;
 mod informers;
 mod jobs;
 mod leading;
 mod metrics;
 mod observer;
+mod provisioning;
 mod queues;
 mod serve;
 mod topology;
@@ -150,13 +152,18 @@ fn connect_all(
     touched: UnboundedReceiver<Touched>,
     tasks: &mut JoinSet<()>,
 ) -> impl Fn(&mut JoinSet<()>) + use<> {
+    let gates = settings.gates;
     let queues = queues::connect(shared, informers, touched, tasks);
-    let placement = topology::connect(shared, settings.gates, informers, inputs);
+    let placement = topology::connect(shared, gates, informers, inputs);
     let jobs = jobs::connect::<batch_job::Job>(shared, informers, settings, lines, tasks);
+    let provisioning = provisioning::connect(shared, gates, informers, tasks);
+    let failure_recovery = failure_recovery::connect(shared, gates, informers);
     move |tasks| {
         queues(tasks);
         jobs(tasks);
         placement(tasks);
+        provisioning(tasks);
+        failure_recovery(tasks);
     }
 }
 

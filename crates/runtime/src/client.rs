@@ -141,7 +141,17 @@ impl Client {
             Dependents::Background => "Background",
             Dependents::Foreground => "Foreground",
         };
-        let mut options = json!({"apiVersion": "v1", "kind": "DeleteOptions", "propagationPolicy": policy});
+        self.delete_with::<T>(key, uid, json!({"propagationPolicy": policy})).await
+    }
+
+    /// The same without the grace that the object has.
+    pub async fn delete_at_once<T: Object>(&self, key: &Key, uid: &str) -> Result<(), Failure> {
+        self.delete_with::<T>(key, uid, json!({"gracePeriodSeconds": 0})).await
+    }
+
+    async fn delete_with<T: Object>(&self, key: &Key, uid: &str, mut options: Value) -> Result<(), Failure> {
+        options["apiVersion"] = json!("v1");
+        options["kind"] = json!("DeleteOptions");
         if !uid.is_empty() {
             options["preconditions"] = json!({"uid": uid});
         }

@@ -24,4 +24,4 @@ pub use settings::{resource_rules, settings};
 pub use status::{status_from_engine, status_to_engine, topology_to_engine};
 pub use usage::{Holders, cluster_queue_usage, local_queue_usage};
 pub use visibility::{pending_in_cluster_queue, pending_in_local_queue};
-pub use workload::{Surroundings, workload};
+pub use workload::{Surroundings, runtime_classes, workload};

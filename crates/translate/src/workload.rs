@@ -35,6 +35,11 @@ pub struct Surroundings<'a> {
     pub overheads: &'a BTreeMap<String, ResourceList>,
 }
 
+/// The RuntimeClasses whose overhead counts for a Workload, one per pod set that names one.
+pub fn runtime_classes(object: &Workload) -> Vec<String> {
+    object.spec.pod_sets.iter().filter_map(|pod_set| pod_set.template.spec.runtime_class_name.clone()).collect()
+}
+
 /// What a Workload says.
 pub fn workload(object: &Workload, around: &Surroundings<'_>) -> Change {
     let spec = &object.spec;

@@ -52,6 +52,9 @@ pub const CONTROLLER_MULTIKUEUE: &str = "kueue.x-k8s.io/multikueue";
 /// `AdmissionCheck.spec.controllerName` of checks that ask the autoscaler for nodes.
 pub const CONTROLLER_PROVISIONING_REQUEST: &str = "kueue.x-k8s.io/provisioning-request";
 
+/// Field manager of the states of checks that ask the autoscaler for nodes.
+pub const FIELD_MANAGER_PROVISIONING_REQUEST: &str = CONTROLLER_PROVISIONING_REQUEST;
+
 /// Dispatcher that offers a workload to all clusters at once.
 pub const DISPATCHER_ALL_AT_ONCE: &str = "kueue.x-k8s.io/multikueue-dispatcher-all-at-once";
 /// Dispatcher that offers a workload to a few more clusters each round.

@@ -115,3 +115,15 @@ fn the_active_slice_is_the_newest_that_keeps_its_quota() {
     let all = slices("one:1 quota\n two:2 quota\n three:3 quota evicted\n four:4");
     assert_eq!(latest_active(&unfinished(all)).map(|slice| slice.metadata.name.as_str()), Some("two"));
 }
+
+#[test]
+fn a_pod_belongs_to_the_first_slice_of_its_job() {
+    let pod = |annotations: &[(&str, &str)]| -> Option<String> {
+        let annotations = annotations.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
+        of_pod(&ObjectMeta { annotations, ..ObjectMeta::default() }).map(str::to_owned)
+    };
+    let (slice, workload) = (annotation::WORKLOAD_SLICE_NAME, annotation::WORKLOAD);
+    assert_eq!(pod(&[(slice, "first"), (workload, "second")]).as_deref(), Some("first"));
+    assert_eq!(pod(&[(workload, "only")]).as_deref(), Some("only"));
+    assert_eq!(pod(&[]), None);
+}

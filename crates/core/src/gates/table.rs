@@ -101,7 +101,7 @@ gates! {
     /// Labels the pods of admitted jobs with their LocalQueue and ClusterQueue.
     AssignQueueLabelsForPods { "0.17": beta, on };
     /// Deletes the ProvisioningRequests of a workload that is evicted.
-    CleanupProvisioningRequestsOnEviction { "0.19": beta, on }, unread;
+    CleanupProvisioningRequestsOnEviction { "0.19": beta, on };
     /// Tries several flavors for one job at the same time, each as a workload of its own.
     ConcurrentAdmission { "0.18": alpha, off };
     /// Adds labels of the administrator's choice to the metrics.
@@ -116,7 +116,7 @@ gates! {
     ElasticJobsViaWorkloadSlicesWithTAS { "0.17": alpha, off }
         needs [ElasticJobsViaWorkloadSlices, TopologyAwareScheduling];
     /// Removes pods that hang in termination on nodes that cannot be reached.
-    FailureRecoveryPolicy { "0.15": alpha, off }, unread;
+    FailureRecoveryPolicy { "0.15": alpha, off };
     /// Lets a queue within its nominal quota preempt without comparing fair shares.
     FairSharingPreemptWithinNominal { "0.17": beta, on };
     /// Under fair sharing, looks first at workloads whose part of the hierarchy does not borrow.

@@ -178,6 +178,16 @@ impl Bed {
         Manager::new(config, Gates::default(), client, self.clock, name.to_owned())
     }
 
+    /// A manager with other gates than usual, on a bed without queues.
+    pub(crate) async fn with_gates(gates: Gates) -> Self {
+        let mut bed = Self::empty().await;
+        let config = load(CONFIG, DEFAULT_NAMESPACE).unwrap();
+        let manager = Manager::new(config, gates, client(&bed.server, &bed.writes), bed.clock, "test".to_owned());
+        bed.manager = Some(tokio::spawn(manager.run()));
+        bed.pass(2).await;
+        bed
+    }
+
     /// A bed without a manager, with the queue of [`with_queue`](Self::with_queue).
     pub(crate) async fn unmanaged(cpu: &str) -> Self {
         let bed = Self::empty().await;

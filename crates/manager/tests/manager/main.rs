@@ -1,7 +1,9 @@
 //! The whole manager on the embedded API server, in one process and under virtual time.
 
 mod bed;
+mod failure_recovery;
 mod placement;
+mod provisioning;
 mod replicas;
 mod scenarios;
 mod trouble;

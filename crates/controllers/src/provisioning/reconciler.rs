@@ -1,0 +1,216 @@
+//! Does what is planned, and keeps the checks' own conditions.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use kueue_api::autoscaling::ProvisioningRequest;
+use kueue_api::core_v1::PodTemplate;
+use kueue_api::kueue::names::{
+    CONTROLLER_PROVISIONING_REQUEST, FIELD_MANAGER_KUEUE, FIELD_MANAGER_PROVISIONING_REQUEST, event,
+};
+use kueue_api::kueue::v1beta2::{AdmissionCheck, ProvisioningRequestConfig, ResourceFlavor, Workload};
+use kueue_api::meta::{Object, OwnerReference};
+use kueue_core::gates::Gates;
+use kueue_runtime::client::{Client, Dependents, Failure, Patch};
+use kueue_runtime::clock::Clock;
+use kueue_runtime::events::{Event, Recorder, Regarding};
+use kueue_runtime::informer::{Index, Store};
+use kueue_runtime::key::Key;
+use kueue_runtime::reconciler::{Next, Reconciler};
+use tokio::sync::watch;
+
+use super::check::{config_of, decided_by, judged};
+use super::plan::{Plan, Question, World, plan, unasked};
+
+/// Asks the autoscaler for what Workloads need.
+#[derive(Debug)]
+pub struct Provisioning {
+    pub client: Client,
+    pub clock: Clock,
+    pub recorder: Recorder,
+    pub gates: Gates,
+    pub workloads: Arc<Store<Workload>>,
+    pub flavors: Arc<Store<ResourceFlavor>>,
+    pub checks: Arc<Store<AdmissionCheck>>,
+    pub configs: Arc<Store<ProvisioningRequestConfig>>,
+    pub requests: Arc<Store<ProvisioningRequest>>,
+    /// Finds requests by [`owner_values`].
+    pub by_owner: Index,
+    pub templates: Arc<Store<PodTemplate>>,
+    /// Whether the autoscaler's API is there; it may come later than we do.
+    pub is_served: watch::Receiver<bool>,
+}
+
+/// By what requests are found: namespace and name of their owners.
+pub fn owner_values(request: &ProvisioningRequest) -> Vec<String> {
+    let meta = &request.metadata;
+    meta.owner_references.iter().map(|owner| format!("{}/{}", meta.namespace, owner.name)).collect()
+}
+
+/// The Workloads that a request may belong to.
+pub fn owners(request: &ProvisioningRequest) -> Vec<Key> {
+    let key = |owner: &OwnerReference| Key::new(request.metadata.namespace.as_str(), owner.name.as_str());
+    request.metadata.owner_references.iter().filter(|owner| owner.kind == Workload::KIND).map(key).collect()
+}
+
+impl Reconciler<Key> for Provisioning {
+    fn name(&self) -> &'static str {
+        "provisioning_workload"
+    }
+
+    async fn reconcile(&self, key: &Key) -> Result<Next, Failure> {
+        let workload = self.workloads.get(key).map(|stored| stored.object);
+        let Some(workload) = workload.filter(|_| *self.is_served.borrow()) else { return Ok(Next::Done) };
+        let planned = self.planned(&workload);
+        // What does not fit together now may do so when something else was seen.
+        self.carry_out(&workload, planned.map_err(Failure::Missing)?).await?;
+        Ok(Next::Done)
+    }
+}
+
+impl Provisioning {
+    fn planned(&self, workload: &Workload) -> Result<Plan, String> {
+        let namespace = workload.metadata.namespace.as_str();
+        let template = |name: &str| self.templates.get(&Key::new(namespace, name)).map(|stored| stored.object);
+        let world = World {
+            workload,
+            checks: self.checks_of(workload),
+            requests: self
+                .requests
+                .find(self.by_owner, &format!("{namespace}/{}", workload.metadata.name))
+                .into_iter()
+                .map(|(_, stored)| stored.object)
+                .collect(),
+            template: &template,
+            flavor: &|name| self.flavors.named(name),
+            gates: self.gates,
+            now: self.clock.time(),
+        };
+        plan(&world).map_err(|why| why.to_string())
+    }
+
+    fn checks_of(&self, workload: &Workload) -> BTreeMap<String, Option<Arc<ProvisioningRequestConfig>>> {
+        let states = &workload.status.admission_checks;
+        let checks = decided_by(CONTROLLER_PROVISIONING_REQUEST, states, |name| self.checks.named(name));
+        let config = |check: &AdmissionCheck| config_of(check, |name| self.configs.named(name)).ok();
+        checks.iter().map(|check| (check.metadata.name.clone(), config(check))).collect()
+    }
+
+    async fn carry_out(&self, workload: &Arc<Workload>, plan: Plan) -> Result<(), Failure> {
+        let Plan { workload: judged, events, deleted, asked, adopted } = plan;
+        // What is written later is based on the version that was written before.
+        let mut current = Arc::clone(workload);
+        if let Some(judged) = judged {
+            current = self.write(&current, &judged).await?;
+        }
+        for (reason, note) in events {
+            self.tell(workload, false, reason, note);
+        }
+        for request in deleted {
+            let uid = &request.metadata.uid;
+            let gone =
+                self.client.delete::<ProvisioningRequest>(&Key::of(&*request), uid, Dependents::Background).await;
+            gone.or_else(|failure| if failure.is_not_found() { Ok(()) } else { Err(failure) })?;
+        }
+        for question in asked {
+            self.ask(&current, question).await?;
+        }
+        for (template, adopted) in adopted {
+            self.adopt(&template, &adopted).await?;
+        }
+        Ok(())
+    }
+
+    async fn write(&self, known: &Workload, wanted: &Workload) -> Result<Arc<Workload>, Failure> {
+        let patch = Patch::between(known, wanted, FIELD_MANAGER_PROVISIONING_REQUEST).map(Patch::of_status);
+        let Some(patch) = patch else { return Ok(Arc::new(known.clone())) };
+        self.client.patch::<Workload>(&Key::of(known), &patch).await.map(Arc::new)
+    }
+
+    fn tell(&self, workload: &Workload, is_warning: bool, reason: &str, note: String) {
+        let reason = reason.to_owned();
+        self.recorder.record(Event { regarding: Regarding::of(workload), is_warning, reason, note });
+    }
+
+    async fn ask(&self, workload: &Workload, question: Question) -> Result<(), Failure> {
+        let Question { check, templates, request } = question;
+        for template in &templates {
+            let made = self.client.create(template).await;
+            if let Err(failure) = made {
+                return self.give_up(workload, &check, template, &self.templates, failure).await;
+            }
+        }
+        let request = match self.client.create(&request).await {
+            Ok(made) => made,
+            Err(failure) => return self.give_up(workload, &check, &request, &self.requests, failure).await,
+        };
+        let note = format!("Created ProvisioningRequest: {:?}", request.metadata.name);
+        self.tell(workload, false, event::workload::PROVISIONING_REQUEST_CREATED, note);
+        // Its templates go with it from the next look on, which the request itself brings about.
+        Ok(())
+    }
+
+    /// Says why nobody could be asked, and fails. What exists and was not seen yet is no failure worth a word.
+    async fn give_up<T: Object>(
+        &self,
+        workload: &Workload,
+        check: &str,
+        object: &T,
+        seen: &Store<T>,
+        failure: Failure,
+    ) -> Result<(), Failure> {
+        if is_unseen(seen.get(&Key::of(object)).is_some(), &failure) {
+            return Err(failure);
+        }
+        let why = match &failure {
+            Failure::Refused { message, .. } => message.clone(),
+            other => other.to_string(),
+        };
+        let what = format!("{} {:?}", T::KIND, object.metadata().name);
+        let (note, shown) = unasked(workload, check, &what, &why, self.clock.time());
+        self.tell(workload, true, event::workload::FAILED_CREATE, note);
+        self.write(workload, &shown).await?;
+        Err(failure)
+    }
+
+    async fn adopt(&self, template: &PodTemplate, adopted: &PodTemplate) -> Result<(), Failure> {
+        let Some(patch) = Patch::between(template, adopted, FIELD_MANAGER_KUEUE) else { return Ok(()) };
+        let written = self.client.patch::<PodTemplate>(&Key::of(template), &patch).await;
+        written.map(drop).or_else(|failure| if failure.is_not_found() { Ok(()) } else { Err(failure) })
+    }
+}
+
+/// Whether an object could not be made because it exists, and nobody here has seen it yet.
+pub fn is_unseen(is_seen: bool, failure: &Failure) -> bool {
+    failure.is_conflict() && !is_seen
+}
+
+/// Says of checks whether they work.
+#[derive(Debug)]
+pub struct Checks {
+    pub client: Client,
+    pub clock: Clock,
+    pub checks: Arc<Store<AdmissionCheck>>,
+    pub configs: Arc<Store<ProvisioningRequestConfig>>,
+    /// Whether the autoscaler's API is there: before, no check works.
+    pub is_served: watch::Receiver<bool>,
+}
+
+impl Reconciler<Key> for Checks {
+    fn name(&self) -> &'static str {
+        "provisioning_admissioncheck"
+    }
+
+    async fn reconcile(&self, key: &Key) -> Result<Next, Failure> {
+        let check = self.checks.get(key).map(|stored| stored.object);
+        let Some(check) = check.filter(|_| *self.is_served.borrow()) else { return Ok(Next::Done) };
+        let config = config_of(&check, |name| self.configs.named(name)).map(drop);
+        if let Some(judged) = judged(&check, &config, self.clock.time())
+            && let Some(patch) = Patch::between(&*check, &judged, FIELD_MANAGER_KUEUE)
+        {
+            let written = self.client.patch::<AdmissionCheck>(key, &patch.of_status()).await;
+            written.map(drop).or_else(|failure| if failure.is_not_found() { Ok(()) } else { Err(failure) })?;
+        }
+        Ok(Next::Done)
+    }
+}

@@ -1,0 +1,126 @@
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use kueue_api::autoscaling::ProvisioningRequest;
+use kueue_api::kueue::v1beta2::{CheckState, ProvisioningRequestConfig, Workload};
+use kueue_core::gates::Gates;
+use serde_json::{Value, json};
+
+use super::name::{attempt_of, request_name, template_name};
+use super::plan::{Plan, World, plan};
+
+fn workload(check: &Value) -> Workload {
+    let containers = json!([{"name": "c", "resources": {"requests": {"cpu": "1"}}}]);
+    let pods = |name: &str| json!({"name": name, "count": 2, "template": {"spec": {"containers": containers}}});
+    serde_json::from_value(json!({
+        "metadata": {"name": "w", "namespace": "n", "annotations": {"provreq.kueue.x-k8s.io/p": "mine"}},
+        "spec": {"podSets": [pods("a"), pods("b")]},
+        "status": {
+            "conditions": [{"type": "QuotaReserved", "status": "True", "reason": "", "message": ""}],
+            "admission": {"clusterQueue": "q", "podSetAssignments": [{"name": "a"}, {"name": "b", "count": 1}]},
+            "admissionChecks": [check],
+        },
+    }))
+    .unwrap()
+}
+
+fn request(attempt: i32, said: &[(&str, &str)]) -> ProvisioningRequest {
+    let conditions: Vec<Value> = said
+        .iter()
+        .map(|(kind, message)| json!({"type": kind, "status": "True", "reason": "", "message": message}))
+        .collect();
+    let asked = json!([{"podTemplateRef": {"name": format!("ppt-w-c-{attempt}-a")}, "count": 3}]);
+    serde_json::from_value(json!({
+        "metadata": {"name": format!("w-c-{attempt}"), "namespace": "n"},
+        "spec": {"provisioningClassName": "class", "parameters": {"p": "theirs"}, "podSets": asked},
+        "status": {"conditions": conditions, "provisioningClassDetails": {"zone": "z1"}},
+    }))
+    .unwrap()
+}
+
+fn look(check: &Value, requests: Vec<ProvisioningRequest>) -> Plan {
+    let config: ProvisioningRequestConfig = serde_json::from_value(json!({
+        "metadata": {"name": "config"},
+        "spec": {
+            "provisioningClassName": "class", "parameters": {"p": "theirs"},
+            "podSetMergePolicy": "IdenticalPodTemplates",
+            "podSetUpdates": {"nodeSelector": [{"key": "k", "valueFromProvisioningClassDetail": "zone"}]},
+        },
+    }))
+    .unwrap();
+    let workload = workload(check);
+    let world = World {
+        workload: &workload,
+        checks: BTreeMap::from([("c".to_owned(), Some(Arc::new(config)))]),
+        requests: requests.into_iter().map(Arc::new).collect(),
+        template: &|_| None,
+        flavor: &|_| None,
+        gates: Gates::default(),
+        now: "2026-01-01T00:00:00Z".parse().unwrap(),
+    };
+    plan(&world).unwrap()
+}
+
+fn pending(retries: i32) -> Value {
+    json!({"name": "c", "state": "Pending", "message": "", "retryCount": retries})
+}
+
+fn state(plan: &Plan) -> (CheckState, String, Option<i32>) {
+    let check = &plan.workload.as_ref().unwrap().status.admission_checks[0];
+    (check.state.clone(), check.message.clone(), check.requeue_after_seconds)
+}
+
+#[test]
+fn names_tell_the_attempt_and_long_ones_are_cut() {
+    assert_eq!(attempt_of(&request_name("w", "c", 12), "w", "c"), Some(12));
+    assert_eq!(attempt_of("w-c-x", "w", "c"), None);
+    assert_eq!(attempt_of("w-c2-1", "w", "c"), None);
+    let long = "w".repeat(300);
+    assert_eq!(request_name(&long, "c", 1).len(), 253);
+    assert_ne!(template_name(&long, "a"), template_name(&long, "b"));
+}
+
+#[test]
+fn pods_that_are_alike_are_asked_for_together_and_annotations_win() {
+    let plan = look(&pending(0), Vec::new());
+    let question = &plan.asked[0];
+    assert_eq!(question.request.metadata.name, "w-c-1");
+    assert_eq!(question.request.spec.parameters["p"], "mine");
+    let asked = &question.request.spec.pod_sets;
+    assert_eq!((asked.len(), asked[0].count, asked[0].pod_template_ref.name.as_str()), (1, 3, "ppt-w-c-1-a"));
+    assert_eq!(question.templates.len(), 1);
+}
+
+#[test]
+fn a_failure_is_tried_again_later_and_later_until_there_were_enough() {
+    let failed = |attempt| request(attempt, &[("Failed", "no room")]);
+    let first = look(&pending(0), vec![failed(1)]);
+    assert_eq!(state(&first), (CheckState::Retry, "Retrying after failure: no room".to_owned(), Some(60)));
+    assert!(first.asked.is_empty(), "not before its turn has come again");
+    let third = look(&pending(2), vec![failed(3)]);
+    assert_eq!(state(&third).2, Some(240));
+    let last = look(&pending(3), vec![failed(4)]);
+    assert_eq!((state(&last).0, state(&last).1.as_str()), (CheckState::Rejected, "no room"));
+    // The backoff is over: the failure was counted, so the next attempt is made.
+    let again = look(&pending(1), vec![failed(1)]);
+    assert_eq!(again.asked[0].request.metadata.name, "w-c-2");
+}
+
+#[test]
+fn nodes_that_are_there_are_passed_on_to_the_pods() {
+    let plan = look(&pending(0), vec![request(1, &[("Accepted", ""), ("Provisioned", "done")])]);
+    assert_eq!(state(&plan), (CheckState::Ready, "done".to_owned(), None));
+    let check = &plan.workload.as_ref().unwrap().status.admission_checks[0];
+    let update = &check.pod_set_updates[0];
+    assert_eq!((update.name.as_str(), update.node_selector["k"].as_str()), ("a", "z1"));
+    assert_eq!(update.annotations["autoscaling.x-k8s.io/consume-provisioning-request"], "w-c-1");
+    assert_eq!(plan.events[0].1, "Admission check c updated state from Pending to Ready with message: done");
+}
+
+#[test]
+fn what_was_asked_with_other_settings_is_asked_anew() {
+    let mut other = request(1, &[]);
+    other.spec.provisioning_class_name = "other".to_owned();
+    let plan = look(&pending(0), vec![other]);
+    assert_eq!((plan.deleted.len(), plan.asked.len()), (1, 1));
+}
