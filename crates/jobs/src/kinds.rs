@@ -1,7 +1,10 @@
 //! The job kinds, one file each, and what is done with jobs of any kind.
 
 pub mod batch_job;
+pub mod deployment;
 pub mod pod;
+pub mod serving;
+pub mod statefulset;
 
 use std::pin::Pin;
 

@@ -28,6 +28,7 @@ use crate::start;
 use crate::workload::{Copied, queue_name};
 
 pub use ensure::{priority, priority_changes};
+pub(crate) use ensure::{follow_gate, gate_event, priority_of};
 pub use stages::{eviction, finished_event, pending_checks, pods_ready, reclaimable};
 
 /// What the operator chose about jobs.

@@ -59,6 +59,14 @@ pub fn prebuilt_name(meta: &ObjectMeta, gates: Gates) -> Option<&str> {
     name.map(String::as_str)
 }
 
+/// Names the Workload that was made beforehand, where others look for it.
+pub fn set_prebuilt_name(meta: &mut ObjectMeta, name: &str, gates: Gates) {
+    match gates.enabled(Gate::WorkloadIdentifierAnnotations) || name.len() > LONGEST_LABEL {
+        true => meta.annotations.insert(annotation::PREBUILT_WORKLOAD_NAME.to_owned(), name.to_owned()),
+        false => meta.labels.insert(label::PREBUILT_WORKLOAD_NAME.to_owned(), name.to_owned()),
+    };
+}
+
 /// The job as the owner that manages an object.
 pub fn controller_reference<J: Job>(job: &J) -> OwnerReference {
     OwnerReference { controller: Some(true), block_owner_deletion: Some(true), ..owner_reference(job) }
@@ -122,7 +130,17 @@ pub struct PriorityClasses<'a> {
 impl PriorityClasses<'_> {
     /// The priority of a job with these pod sets.
     pub fn of<J: Job>(&self, job: &J, pod_sets: &[PodSet]) -> Result<Priority, NotFound> {
-        let named = priority_class_name(job.metadata());
+        self.of_meta(job.metadata(), job.priority_class(), pod_sets)
+    }
+
+    /// The priority of what has these labels, a PriorityClass of its own if it is of such a kind, and these pod sets.
+    pub fn of_meta(
+        &self,
+        meta: &ObjectMeta,
+        class: Option<String>,
+        pod_sets: &[PodSet],
+    ) -> Result<Priority, NotFound> {
+        let named = priority_class_name(meta);
         if !named.is_empty() {
             return priority::of_workload_class(named, self.workload.iter().map(|class| &**class));
         }
@@ -130,7 +148,7 @@ impl PriorityClasses<'_> {
             let mut names = pod_sets.iter().map(|pod_set| &pod_set.template.spec.priority_class_name);
             names.find(|name| !name.is_empty()).cloned().unwrap_or_default()
         };
-        let name = job.priority_class().unwrap_or_else(first);
+        let name = class.unwrap_or_else(first);
         priority::of_pod_class(&name, self.pod.iter().map(|class| &**class))
     }
 }

@@ -4,7 +4,7 @@ use kueue_api::kueue::v1beta2::Workload;
 use kueue_api::meta::ConditionStatus;
 use kueue_core::resource::Formatter;
 use kueue_engine::{Change, Condition, ConditionKind, Effect, Hold, Name, Settings, Stamp, Status, Verdict};
-use kueue_jobs::report::Report;
+use kueue_jobs::report::{self, Report};
 use kueue_translate::{ResourceRules, status_from_engine, status_to_engine};
 use serde_json::json;
 
@@ -38,8 +38,11 @@ impl Objects {
                 let change = |namespace, name| Change::JobStopped { namespace, name };
                 (status, consequence) = settled(&stored, settings, stamp, change)?;
             }
-            Report::OnHold(is_held) => {
-                let hold = is_held.then_some(Hold::Job);
+            Report::OnHold(hold) => {
+                let hold = hold.map(|hold| match hold {
+                    report::Hold::Job => Hold::Job,
+                    report::Hold::ScaledToZero => Hold::ScaledToZero,
+                });
                 let change = |namespace, name| Change::JobHold { namespace, name, hold };
                 (status, consequence) = settled(&stored, settings, stamp, change)?;
             }

@@ -8,7 +8,7 @@ use kueue_api::kueue::names::{
 use kueue_api::kueue::v1beta2::Workload;
 use kueue_api::meta::ConditionStatus;
 use kueue_engine::{Change, Condition, ConditionKind, Hold, Status, Verdict};
-use kueue_jobs::report::{Fact, Report};
+use kueue_jobs::report::{self, Fact, Report};
 use kueue_runtime::client::{Client, Dependents, Failure, Patch};
 use kueue_runtime::events::{Event, Regarding};
 use kueue_runtime::informer::without_managed_fields;
@@ -102,9 +102,12 @@ impl Owner {
                 let kueue_engine::Key { namespace, name } = engine_key(&key);
                 return self.apply(Change::JobStopped { namespace, name });
             }
-            Report::OnHold(is_held) => {
+            Report::OnHold(hold) => {
                 let kueue_engine::Key { namespace, name } = engine_key(&key);
-                let hold = is_held.then_some(Hold::Job);
+                let hold = hold.map(|hold| match hold {
+                    report::Hold::Job => Hold::Job,
+                    report::Hold::ScaledToZero => Hold::ScaledToZero,
+                });
                 return self.engine.apply(Change::JobHold { namespace, name, hold }, now);
             }
             Report::Reclaimable(pods) => {

@@ -8,6 +8,7 @@ pub mod group;
 pub mod members;
 pub mod reconciler;
 pub mod step;
+pub mod webhook;
 #[cfg(test)]
 mod tests;
 
@@ -20,12 +21,14 @@ use kueue_api::meta::{ConditionStatus, ObjectMeta, object};
 use kueue_api::pod_set_info::{Conflict, PodSetInfo};
 use kueue_api::wire::wire_struct;
 use kueue_core::duration::Duration;
+use kueue_core::field::Errors;
 use kueue_core::gates::{Gate, Gates};
 use kueue_core::time::Time;
 
 use crate::job::{self, CannotStart, Finish, Stop, StopReason, Write};
 use crate::pod_shape::role_hash;
 use crate::topology_request::{BadTopologyRequest, PodIndexes, topology_request};
+use crate::webhook::{Around, Unanswerable};
 
 const GROUP: &str = "";
 const VERSION: &str = "v1";
@@ -89,7 +92,7 @@ pub fn group_name(meta: &ObjectMeta, gates: Gates) -> Option<&str> {
 pub fn project(mut pod: Pod) -> Pod {
     pod.metadata.rest.remove("managedFields");
     let is_over = pod.is_terminated() && !pod.has_finalizer();
-    if is_over || !pod.is_managed() {
+    if is_over || !(pod.is_managed() || pod.is_held_by_parent()) {
         pod.spec = PodSpec::default();
         pod.status.conditions.clear();
     }
@@ -192,6 +195,7 @@ impl Pod {
 impl job::Job for Pod {
     const FRAMEWORK: &'static str = "pod";
     const EVENT_SOURCE: &'static str = "pod-kueue-controller";
+    const TAKES_PREBUILT: bool = true;
 
     fn is_ours(&self) -> bool {
         self.is_managed()
@@ -243,5 +247,17 @@ impl job::Job for Pod {
         let mut free = self.clone();
         free.metadata.finalizers.retain(|finalizer| finalizer != FINALIZER_POD);
         self.has_finalizer().then_some(free)
+    }
+
+    fn complete(&mut self, around: &Around<'_>) -> Result<(), Unanswerable> {
+        webhook::complete(self, around)
+    }
+
+    fn validate_create(&self, around: &Around<'_>) -> Errors {
+        webhook::create(self, around)
+    }
+
+    fn validate_update(&self, old: &Self, around: &Around<'_>) -> Errors {
+        webhook::update(self, old, around)
     }
 }

@@ -119,17 +119,13 @@ impl<J: Job> Look<'_, J> {
 
     /// Lets the Workload follow what may change about a job at any time: its gate and its priority class.
     pub(super) fn follow(&mut self, found: &Arc<Workload>) -> Result<Arc<Workload>, Over> {
-        let text =
-            |meta: &ObjectMeta| meta.annotations.get(annotation::ADMISSION_GATED_BY).cloned().unwrap_or_default();
         let mut found = Arc::clone(found);
-        let gate = text(self.job.metadata());
-        if self.around.settings.gates.enabled(Gate::AdmissionGatedBy) && gate != text(&found.metadata) {
-            let message = format!("Updated workload AdmissionGatedBy to {gate:?}");
-            found = self.change(&found, |gated| match gate.is_empty() {
-                true => drop(gated.metadata.annotations.remove(annotation::ADMISSION_GATED_BY)),
-                false => drop(gated.metadata.annotations.insert(annotation::ADMISSION_GATED_BY.to_owned(), gate)),
-            });
-            self.actions.push(Action::event(event::job::UPDATED_WORKLOAD, message));
+        let mut gated = (*found).clone();
+        if self.around.settings.gates.enabled(Gate::AdmissionGatedBy)
+            && follow_gate(self.job.metadata(), &mut gated.metadata)
+        {
+            found = self.change(&found, |changed| *changed = gated);
+            self.actions.push(gate_event(self.job.metadata()));
         }
         let mut followers = [found];
         self.follow_priority(&mut followers)?;
@@ -208,11 +204,42 @@ pub fn priority_changes<J: Job>(
     Ok(changed.collect())
 }
 
+/// Lets a Workload be held by whom its job says; says whether that is another.
+pub(crate) fn follow_gate(job: &ObjectMeta, workload: &mut ObjectMeta) -> bool {
+    let key = annotation::ADMISSION_GATED_BY;
+    let text = |meta: &ObjectMeta| meta.annotations.get(key).cloned().unwrap_or_default();
+    let gate = text(job);
+    let is_new = gate != text(workload);
+    if is_new {
+        match gate.is_empty() {
+            true => drop(workload.annotations.remove(key)),
+            false => drop(workload.annotations.insert(key.to_owned(), gate)),
+        }
+    }
+    is_new
+}
+
+/// Tells that a Workload is held by somebody else now.
+pub(crate) fn gate_event<J>(job: &ObjectMeta) -> Action<J> {
+    let gate = job.annotations.get(annotation::ADMISSION_GATED_BY).map_or("", String::as_str);
+    Action::event(event::job::UPDATED_WORKLOAD, format!("Updated workload AdmissionGatedBy to {gate:?}"))
+}
+
 /// The priority of a job with these pod sets, or what to say about a class that is missing.
 pub fn priority<J: Job>(job: &J, pod_sets: &[PodSet], around: &Surroundings<'_>) -> Result<Priority, Outcome<J>> {
+    priority_of(job.metadata(), job.priority_class(), pod_sets, around)
+}
+
+/// The same for what has these labels and, if it is of such a kind, a PriorityClass of its own.
+pub(crate) fn priority_of<J>(
+    meta: &ObjectMeta,
+    class: Option<String>,
+    pod_sets: &[PodSet],
+    around: &Surroundings<'_>,
+) -> Result<Priority, Outcome<J>> {
     let classes = PriorityClasses { workload: &around.workload_priority_classes, pod: &around.priority_classes };
-    classes.of(job, pod_sets).map_err(|missing| {
-        let named = priority_class_name(job.metadata());
+    classes.of_meta(meta, class, pod_sets).map_err(|missing| {
+        let named = priority_class_name(meta);
         let mut actions = Vec::new();
         if !named.is_empty() {
             let message = format!("WorkloadPriorityClass {named:?} not found");

@@ -10,7 +10,7 @@ use kueue_core::gates::Gate;
 
 use super::{Action, Look, Over, Surroundings, is_true, key, release};
 use crate::job::{Job, Stop, StopReason, Write};
-use crate::report::Report;
+use crate::report::{Hold, Report};
 use crate::start::{self, NotGiven};
 use crate::workload::{prebuilt_name, queue_name};
 
@@ -23,7 +23,7 @@ impl<J: Job> Look<'_, J> {
         }
         if self.job.is_on_hold() == Some(true) {
             if let Some(workload) = workload.filter(|workload| is_true(workload, condition::QUOTA_RESERVED)) {
-                self.actions.push(Action::Report(workload, Report::OnHold(true)));
+                self.actions.push(Action::Report(workload, Report::OnHold(Some(Hold::Job))));
             }
             return Ok(());
         }
@@ -166,7 +166,7 @@ pub fn pending_checks(workload: &Workload) -> Option<String> {
 fn wants_quota_again<J: Job>(job: &J, workload: &Workload) -> Option<Report> {
     let reserved = condition_of(workload, condition::QUOTA_RESERVED)?;
     let is_held = reserved.status == ConditionStatus::False && reserved.reason == reason::quota::ON_HOLD;
-    (is_held && job.is_on_hold() == Some(false)).then_some(Report::OnHold(false))
+    (is_held && job.is_on_hold() == Some(false)).then_some(Report::OnHold(None))
 }
 
 /// Pods that are done, where that is not known yet.

@@ -112,7 +112,7 @@ fn shown(outcome: &Outcome<Job>) -> String {
         Action::Report(_, Report::PodsReady { reason, .. }) => format!("pods {reason}"),
         Action::Report(_, Report::WaitingForReplacementPods { reason, .. }) => format!("replacements {reason}"),
         Action::Report(_, Report::Stopped) => "stopped".to_owned(),
-        Action::Report(_, Report::OnHold(is_held)) => format!("on hold {is_held}"),
+        Action::Report(_, Report::OnHold(hold)) => format!("on hold {}", hold.is_some()),
         Action::Report(_, Report::Reclaimable(pods)) => format!("reclaimable {}", pods[0].count),
         Action::Event { reason, .. } => format!("({reason})"),
     };

@@ -106,7 +106,7 @@ pub fn prebuilt_workload_name(meta: &ObjectMeta, gates: Gates) -> Errors {
     }
 }
 
-fn prebuilt_path(meta: &ObjectMeta, gates: Gates) -> Path {
+pub fn prebuilt_path(meta: &ObjectMeta, gates: Gates) -> Path {
     match is_annotation_prebuilt(meta, gates) {
         true => annotation_path(annotation::PREBUILT_WORKLOAD_NAME),
         false => label_path(label::PREBUILT_WORKLOAD_NAME),
@@ -157,7 +157,12 @@ pub fn not_an_integer(text: &str, error: &std::num::ParseIntError) -> String {
 }
 
 fn elastic<J: Job>(meta: &ObjectMeta, gates: Gates) -> Option<Error> {
-    let is_wrong = is_elastic(meta, gates) && !J::MAY_BE_ELASTIC;
+    if J::MAY_BE_ELASTIC { None } else { not_elastic::<J>(meta, gates) }
+}
+
+/// Objects of the kind cannot follow their size by slices.
+pub fn not_elastic<J: Object>(meta: &ObjectMeta, gates: Gates) -> Option<Error> {
+    let is_wrong = is_elastic(meta, gates);
     let detail = || format!("elastic job is not supported for {:?}", group_version_kind::<J>());
     is_wrong.then(|| Error::forbidden(&annotation_path(annotation::ELASTIC_JOB), detail()))
 }
