@@ -13,10 +13,16 @@ pub(crate) const STEPS_ASIDE: &str = "a variant whose better sibling runs steps 
 /// Why a recording of a ClusterQueue that the API server has not completed may differ.
 const NEVER_BY_DEFAULT: &str = "a missing reclaimWithinCohort is Never, as the API server fills it in";
 
+/// Why a recording with a selector of pods may differ.
+const NO_POD_SELECTOR: &str = "pods are not selected by their labels, which no configuration can ask for any more";
+
 /// Why the case may have another outcome than the recorded one, if it may.
 pub(crate) fn difference(case: &Case) -> Option<&'static str> {
     if case.row().to_string().contains(SIBLING_ADMITTED) {
         return Some(STEPS_ASIDE);
+    }
+    if case.has("podSelector.matchExpressions") {
+        return Some(NO_POD_SELECTOR);
     }
     (case.raw("enableFairSharing") == true && has_incomplete_preemption(case)).then_some(NEVER_BY_DEFAULT)
 }

@@ -19,8 +19,10 @@ mod pkg_controller_core;
 mod pkg_controller_core_indexer;
 mod pkg_controller_failurerecovery;
 mod pkg_controller_jobframework;
+mod pkg_controller_jobs_deployment;
 mod pkg_controller_jobs_job;
 mod pkg_controller_jobs_pod;
+mod pkg_controller_jobs_statefulset;
 mod pkg_features;
 mod pkg_metrics;
 mod pkg_podset;
@@ -36,6 +38,7 @@ mod pkg_util_csv;
 mod pkg_util_equality;
 mod pkg_util_limitrange;
 mod pkg_util_math;
+mod pkg_util_pod;
 mod pkg_util_podset;
 mod pkg_util_priority;
 mod pkg_util_resource;
@@ -81,7 +84,9 @@ pub const PACKAGES: &[(&str, Runners)] = &[
     ("pkg-controller-failurerecovery", pkg_controller_failurerecovery::RUNNERS),
     ("pkg-controller-jobframework", pkg_controller_jobframework::RUNNERS),
     ("pkg-controller-jobs-job", pkg_controller_jobs_job::RUNNERS),
+    ("pkg-controller-jobs-deployment", pkg_controller_jobs_deployment::RUNNERS),
     ("pkg-controller-jobs-pod", pkg_controller_jobs_pod::RUNNERS),
+    ("pkg-controller-jobs-statefulset", pkg_controller_jobs_statefulset::RUNNERS),
     ("pkg-features", pkg_features::RUNNERS),
     ("pkg-metrics", pkg_metrics::RUNNERS),
     ("pkg-podset", pkg_podset::RUNNERS),
@@ -99,9 +104,11 @@ pub const PACKAGES: &[(&str, Runners)] = &[
     ("pkg-util-equality", pkg_util_equality::RUNNERS),
     ("pkg-util-limitrange", pkg_util_limitrange::RUNNERS),
     ("pkg-util-math", pkg_util_math::RUNNERS),
+    ("pkg-util-pod", pkg_util_pod::RUNNERS),
     ("pkg-util-podset", pkg_util_podset::RUNNERS),
     ("pkg-util-priority", pkg_util_priority::RUNNERS),
     ("pkg-util-resource", pkg_util_resource::RUNNERS),
+    ("pkg-util-statefulset", pkg_controller_jobs_statefulset::UTIL),
     ("pkg-util-taints", pkg_util_taints::RUNNERS),
     ("pkg-util-tas", pkg_util_tas::RUNNERS),
     ("pkg-util-tlsconfig", pkg_util_tlsconfig::RUNNERS),

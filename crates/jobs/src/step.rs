@@ -27,8 +27,8 @@ use crate::report::Report;
 use crate::start;
 use crate::workload::{Copied, queue_name};
 
-pub use ensure::{priority, priority_changes};
 pub(crate) use ensure::{follow_gate, gate_event, priority_of};
+pub use ensure::{priority, priority_changes};
 pub use stages::{eviction, finished_event, pending_checks, pods_ready, reclaimable};
 
 /// What the operator chose about jobs.

@@ -134,12 +134,7 @@ impl PriorityClasses<'_> {
     }
 
     /// The priority of what has these labels, a PriorityClass of its own if it is of such a kind, and these pod sets.
-    pub fn of_meta(
-        &self,
-        meta: &ObjectMeta,
-        class: Option<String>,
-        pod_sets: &[PodSet],
-    ) -> Result<Priority, NotFound> {
+    pub fn of_meta(&self, meta: &ObjectMeta, class: Option<String>, pod_sets: &[PodSet]) -> Result<Priority, NotFound> {
         let named = priority_class_name(meta);
         if !named.is_empty() {
             return priority::of_workload_class(named, self.workload.iter().map(|class| &**class));

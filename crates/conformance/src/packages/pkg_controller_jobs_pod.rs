@@ -1,5 +1,8 @@
 //! Pods and groups of pods.
 
+mod rules;
+mod webhook;
+
 use std::sync::Arc;
 
 use kueue_api::kueue::names::event;
@@ -19,7 +22,22 @@ use super::job_reconciler::{engine_settings, fails_as_recorded, look, settings, 
 use crate::corpus::{Case, Failure};
 use crate::objects::{Objects, same_events, same_objects};
 
-pub const RUNNERS: Runners = &[("TestReconciler", reconcile)];
+pub const RUNNERS: Runners = &[
+    ("TestConstructComposableWorkloadPodGroupRoleLimit", rules::role_limit),
+    ("TestDefault", webhook::default),
+    ("TestGetRoleHash", rules::role_hash),
+    ("TestIndexPodGroupName", rules::index_of_group),
+    ("TestIsPodOwnerManagedByQueue", rules::is_owner_managed),
+    ("TestPodSets", rules::pod_sets),
+    ("TestPod_IsActive", rules::is_active),
+    ("TestPodsReady", rules::pods_ready),
+    ("TestReconciler", reconcile),
+    ("TestRun", rules::run),
+    ("TestStop", rules::stop),
+    ("TestValidateCreate", webhook::validate_create),
+    ("TestValidateUpdate", webhook::validate_update),
+    ("TestWorkloadHandlerDelete", rules::requests_after_deletion),
+];
 
 /// Looks once at the pod or group of the case, and compares what that comes to.
 fn reconcile(case: &Case) -> Result<(), Failure> {

@@ -105,8 +105,8 @@ mod tests {
         let at = format!("metadata.labels[{}]", label::QUEUE_NAME);
         let (one, other) = (json!({label::QUEUE_NAME: "a"}), json!({label::QUEUE_NAME: "b"}));
         assert!(fields(&other, &one, 0).is_empty());
-        assert_eq!(fields(&other, &one, 1), [at.clone()]);
-        assert_eq!(fields(&json!({}), &one, 0), [at]);
+        assert_eq!(fields(&other, &one, 1), [at.as_str()]);
+        assert_eq!(fields(&json!({}), &one, 0), [at.as_str()]);
         assert!(fields(&one, &json!({}), 0).is_empty());
     }
 

@@ -8,9 +8,9 @@ pub mod group;
 pub mod members;
 pub mod reconciler;
 pub mod step;
-pub mod webhook;
 #[cfg(test)]
 mod tests;
+pub mod webhook;
 
 use kueue_api::core_v1::{PodSchedulingGate, PodSpec, PodTemplateSpec};
 use kueue_api::kueue::names::{

@@ -10,7 +10,9 @@ mod tests;
 mod webhook;
 
 use kueue_api::core_v1::PodTemplateSpec;
-use kueue_api::kueue::names::{DEFAULT_POD_SET, SCHEDULING_GATE_ADMISSION, SCHEDULING_GATE_TOPOLOGY, annotation, label};
+use kueue_api::kueue::names::{
+    DEFAULT_POD_SET, SCHEDULING_GATE_ADMISSION, SCHEDULING_GATE_TOPOLOGY, annotation, label,
+};
 use kueue_api::kueue::v1beta2::PodSet;
 use kueue_api::meta::{Object as _, object};
 use kueue_api::wire::wire_struct;
@@ -77,9 +79,8 @@ impl StatefulSet {
     pub fn workload_names(&self, gates: Gates) -> [String; 2] {
         let origin = self.metadata.annotations.get(annotation::MULTIKUEUE_ORIGIN_UID).filter(|_| self.is_remote());
         let uid = origin.unwrap_or(&self.metadata.uid);
-        let named = |uid| {
-            workload_name(Owner { group: GROUP, kind: Self::KIND, name: &self.metadata.name, uid }, "", gates)
-        };
+        let named =
+            |uid| workload_name(Owner { group: GROUP, kind: Self::KIND, name: &self.metadata.name, uid }, "", gates);
         [named(uid), named("")]
     }
 

@@ -86,8 +86,7 @@ pub fn warnings(pod: &Pod, is_update: bool, around: &Around<'_>) -> Vec<String> 
     let is_made_to_wait = is_update && pod.metadata.annotations.contains_key(annotation::POD_SUSPENDING_PARENT);
     let is_odd = pod.is_managed() && has_managed_owner(&pod.metadata, around) && !is_made_to_wait;
     let (key, value) = (label::MANAGED, label::TRUE);
-    let warning =
-        || format!("pod owner is managed by kueue, label '{key}={value}' might lead to unexpected behaviour");
+    let warning = || format!("pod owner is managed by kueue, label '{key}={value}' might lead to unexpected behaviour");
     is_odd.then(warning).into_iter().collect()
 }
 
@@ -114,8 +113,7 @@ fn group(meta: &ObjectMeta, gates: Gates) -> Errors {
     let total = meta.annotations.get(TOTAL);
     let path = group_path(meta, gates);
     let holder = if is_annotated(meta, gates) { "annotation" } else { "label" };
-    let both =
-        || format!("both the '{TOTAL}' annotation and the '{}' {holder} should be set", label::POD_GROUP_NAME);
+    let both = || format!("both the '{TOTAL}' annotation and the '{}' {holder} should be set", label::POD_GROUP_NAME);
     let mut errors = Errors::new();
     match (group_name(meta, gates), total) {
         (None, None) => return errors,

@@ -42,7 +42,8 @@ fn is_statefulset(owner: &OwnerReference) -> bool {
     owner.kind == StatefulSet::KIND && owner.api_version == StatefulSet::api_version()
 }
 
-fn is_controller(owner: &OwnerReference) -> bool {
+/// Whether the owner is a StatefulSet that made the object.
+pub fn is_controller(owner: &OwnerReference) -> bool {
     owner.controller == Some(true) && is_statefulset(owner)
 }
 

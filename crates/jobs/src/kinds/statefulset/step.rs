@@ -117,8 +117,8 @@ fn follow(owner: &StatefulSet, workload: &Arc<Workload>, around: &Surroundings<'
     if is_up {
         queue_name(&owner.metadata).clone_into(&mut followed.spec.queue_name);
     }
-    let is_gate_new = around.settings.gates.enabled(Gate::AdmissionGatedBy)
-        && follow_gate(&owner.metadata, &mut followed.metadata);
+    let is_gate_new =
+        around.settings.gates.enabled(Gate::AdmissionGatedBy) && follow_gate(&owner.metadata, &mut followed.metadata);
     if followed != **workload {
         outcome.act(Action::UpdateWorkload { old: Arc::clone(workload), new: Box::new(followed) });
     }

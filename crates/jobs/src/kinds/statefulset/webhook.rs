@@ -74,7 +74,6 @@ impl StatefulSet {
 pub(super) fn is_on_hold(workload: &Workload) -> bool {
     let conditions = &workload.status.conditions;
     let reserved = conditions.iter().find(|condition| condition.r#type == condition::QUOTA_RESERVED);
-    reserved.is_some_and(|reserved| {
-        reserved.status == ConditionStatus::False && reserved.reason == reason::quota::ON_HOLD
-    })
+    reserved
+        .is_some_and(|reserved| reserved.status == ConditionStatus::False && reserved.reason == reason::quota::ON_HOLD)
 }
