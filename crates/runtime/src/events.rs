@@ -6,7 +6,7 @@
 #[cfg(test)]
 mod tests;
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -36,7 +36,7 @@ const COUNT_EVERY: Duration = Duration::from_secs(30);
 const SERIES_ENDS_AFTER: Duration = Duration::from_secs(360);
 
 /// The object that an event is about.
-#[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Regarding {
     pub api_version: String,
@@ -61,7 +61,7 @@ impl Regarding {
 }
 
 /// Something to be told.
-#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Event {
     pub regarding: Regarding,
     pub is_warning: bool,
@@ -121,7 +121,7 @@ impl Recorder {
     pub fn new(client: Client, clock: Clock, instance: String) -> (Self, impl Future<Output = ()> + Send) {
         let (line, events) = mpsc::channel(BACKLOG);
         let recorder = Self { line, controller: "", dropped: Arc::default() };
-        let writer = Writer { client, clock, instance, series: HashMap::new(), written: 0 };
+        let writer = Writer { client, clock, instance, series: BTreeMap::new(), written: 0 };
         (recorder, writer.run(events))
     }
 
@@ -167,7 +167,8 @@ struct Writer {
     client: Client,
     clock: Clock,
     instance: String,
-    series: HashMap<(Event, &'static str), Series>,
+    /// In order, so that the same story is told by the same requests.
+    series: BTreeMap<(Event, &'static str), Series>,
     written: u64,
 }
 
