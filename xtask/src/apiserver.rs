@@ -1,7 +1,7 @@
 //! `cargo xtask apiserver`: the embedded API server. All the work is done by the program `kueue-apiserver`.
 
 use std::io::{BufRead, BufReader};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
 use anyhow::{Context, Result, bail};
@@ -57,12 +57,15 @@ pub fn run(wanted: &Wanted) -> Result<()> {
 #[derive(Debug)]
 pub struct Running {
     child: Child,
+    /// Pretend nodes, scheduler and controllers, where they are played.
+    world: Option<Child>,
     pub url: String,
     pub token: String,
 }
 
 impl Running {
-    /// `plays` what stories need: `kcm` collects as controllers do, `compaction` forgets after some seconds.
+    /// `plays` what stories need: `kcm` collects as controllers do, and with `scheduler` and `kwok` comes a whole world;
+    /// `compaction` forgets after some seconds.
     pub fn start(plays: &str) -> Result<Self> {
         let plays = |need: &str| plays.split(',').any(|played| played == need);
         // It ends when its standard input does, so nothing is left behind, however we end.
@@ -71,22 +74,35 @@ impl Running {
         if plays("compaction") {
             command.args(["--compact-every", "4"]);
         }
+        let kubeconfig = program::scratch("exchanges.kubeconfig");
+        command.arg("--kubeconfig").arg(&kubeconfig);
         command.arg("--until-input-ends").stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut child = command.spawn().context("cannot start the embedded API server")?;
         let output = child.stdout.take().context("standard output was asked to be a pipe")?;
         for line in BufReader::new(output).lines() {
             let line = line?;
             if let Some((url, token)) = line.strip_prefix("serving ").and_then(|rest| rest.split_once(" token ")) {
-                return Ok(Self { child, url: url.to_owned(), token: token.to_owned() });
+                let world = plays("kcm").then(|| world(&kubeconfig)).transpose()?;
+                return Ok(Self { child, world, url: url.to_owned(), token: token.to_owned() });
             }
         }
         bail!("the embedded API server did not start")
     }
 }
 
+/// A world as the recordings had it: one node, pods that run at once and end only when they are told to.
+fn world(kubeconfig: &Path) -> Result<Child> {
+    let mut command = program::cargo(["run", "--quiet", "--package", "kueue", "--", "world", "--until-input-ends"]);
+    command.arg("--kubeconfig").arg(kubeconfig).arg("--nodes").arg(program::root().join("testbed/nodes.yaml"));
+    command.args(["--domain", "test.example.com", "--run-for", "forever", "--start-after", "0s"]);
+    command.stdin(Stdio::piped()).spawn().context("cannot start the pretend world")
+}
+
 impl Drop for Running {
     fn drop(&mut self) {
-        drop(self.child.stdin.take());
-        let _ = self.child.wait();
+        for child in self.world.iter_mut().chain([&mut self.child]) {
+            drop(child.stdin.take());
+            let _ = child.wait();
+        }
     }
 }

@@ -19,6 +19,15 @@ pub struct Wanted {
     /// How many times as fast as usual time passes.
     #[arg(long, value_name = "FACTOR")]
     speed: Option<f64>,
+    /// Let two teams with a queue each submit jobs all the time.
+    #[arg(long)]
+    demo: bool,
+    /// The nodes, as in testbed/nodes.yaml.
+    #[arg(long, value_name = "FILE")]
+    nodes: Option<PathBuf>,
+    /// Where random numbers start.
+    #[arg(long, value_name = "NUMBER")]
+    seed: Option<u64>,
     /// What else `kueue sandbox` understands, see `cargo xtask up -- --help`.
     #[arg(last = true)]
     more: Vec<OsString>,
@@ -34,6 +43,13 @@ pub fn run(wanted: &Wanted) -> Result<()> {
     if let Some(speed) = wanted.speed {
         command.arg("--speed").arg(speed.to_string());
     }
+    if let Some(nodes) = &wanted.nodes {
+        command.arg("--nodes").arg(std::path::absolute(nodes)?);
+    }
+    if let Some(seed) = wanted.seed {
+        command.arg("--seed").arg(seed.to_string());
+    }
+    command.args(wanted.demo.then_some("--demo"));
     command.args(&wanted.more);
     eprintln!("building; the first time takes some minutes");
     program::run(command)

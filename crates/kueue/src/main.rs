@@ -2,6 +2,7 @@
 
 mod manager;
 mod sandbox;
+mod world;
 
 use std::cell::Cell;
 use std::io::{self, Write};
@@ -31,6 +32,7 @@ enum Command {
     Config(ConfigCommand),
     Manager(manager::Arguments),
     Sandbox(sandbox::Arguments),
+    World(world::Arguments),
 }
 
 #[derive(Subcommand)]
@@ -72,6 +74,7 @@ fn main() -> ExitCode {
         Command::Config(ConfigCommand::Check(check)) => check,
         Command::Manager(arguments) => return manager::run(&arguments),
         Command::Sandbox(arguments) => return sandbox::run(&arguments),
+        Command::World(arguments) => return world::run(&arguments),
     };
     let (out, errors, code) = match check_config(&check) {
         Ok((configuration, notes)) => (configuration, notes, ExitCode::SUCCESS),
@@ -114,18 +117,8 @@ fn read(path: &Path) -> Result<String, ReadError> {
     }
 }
 
-/// One problem a line, the way compilers name places, and how many there are.
 fn describe(path: &Path, rejected: &Rejected) -> String {
-    let name = shown(path);
-    let mut text = String::new();
-    for problem in &rejected.problems {
-        let line = problem.line.map(|line| format!("{line}:")).unwrap_or_default();
-        let field = problem.field.to_string();
-        let field = if field.is_empty() { field } else { format!("{field}: ") };
-        text.push_str(&format!("{name}:{line} {field}{}\n", problem.reason()));
-    }
-    let count = rejected.problems.len();
-    text + &format!("{name}: {count} {}\n", if count == 1 { "problem" } else { "problems" })
+    rejected.describe(&shown(path))
 }
 
 fn describe_notes(path: &Path, notes: &[String]) -> String {

@@ -3,9 +3,15 @@
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::time::Duration;
 
 use kueue_runtime::clock::Clock;
-use kueue_sandbox::{Options, Sandbox, default_nodes};
+use kueue_sandbox::{NODES, Options, Sandbox};
+
+use crate::world::Pods;
+
+/// How long the manager's pod may take to be placed before something is wrong.
+const MANAGER_WITHIN: Duration = Duration::from_secs(10);
 
 /// Runs a cluster that exists only here: API server, pretend nodes and the manager, ready for kubectl.
 ///
@@ -22,6 +28,11 @@ pub(crate) struct Arguments {
     /// How many times as fast as usual time passes.
     #[arg(long, default_value_t = 1.0, value_name = "FACTOR", value_parser = positive)]
     speed: f64,
+    /// Let two teams with a queue each submit jobs all the time.
+    #[arg(long)]
+    demo: bool,
+    #[command(flatten)]
+    pods: Pods,
 }
 
 fn positive(text: &str) -> Result<f64, String> {
@@ -54,14 +65,18 @@ async fn serve(arguments: &Arguments) -> Result<(), String> {
         start: Clock::of_the_machine().now(),
         speed: arguments.speed,
         seed: randomness().map_err(|error| format!("cannot read the machine's randomness: {error}"))?,
-        pods: kueue_sandbox::Defaults::default(),
-        nodes: default_nodes(),
+        pods: arguments.pods.defaults(),
+        nodes: arguments.pods.nodes(NODES)?,
+        has_demo: arguments.demo,
     };
-    let sandbox = Sandbox::start(options).await.map_err(told)?;
+    let mut sandbox = Sandbox::start(options).await.map_err(told)?;
     let (door, kubeconfig) = sandbox.open(arguments.port).await.map_err(told)?;
     write_private(&arguments.kubeconfig, &kubeconfig)
         .map_err(|error| format!("cannot write {}: {error}", arguments.kubeconfig.display()))?;
-    greet(&arguments.kubeconfig, &door.address.to_string(), arguments.speed);
+    if tokio::time::timeout(MANAGER_WITHIN, sandbox.ready()).await.is_err() {
+        eprintln!("The manager does not run: no node has room for its pod. See kubectl -n kueue-system get pods.");
+    }
+    greet(arguments, &door.address.to_string());
     tokio::select! {
         served = door.serve() => served.map_err(told),
         () = sandbox.run() => Ok(()),
@@ -72,15 +87,20 @@ async fn serve(arguments: &Arguments) -> Result<(), String> {
     }
 }
 
-fn greet(kubeconfig: &Path, address: &str, speed: f64) {
-    let file = std::path::absolute(kubeconfig).unwrap_or_else(|_| kubeconfig.to_owned());
+fn greet(arguments: &Arguments, address: &str) {
+    let file = std::path::absolute(&arguments.kubeconfig).unwrap_or_else(|_| arguments.kubeconfig.clone());
+    let speed = arguments.speed;
     let hurry = if speed == 1.0 { String::new() } else { format!(", time passes {speed} times as fast") };
-    println!("A cluster is ready at https://{address}{hurry}. Try, in another terminal:\n");
+    let commands = match arguments.demo {
+        true => ["kubectl get clusterqueues -o wide -w", "kubectl get workloads -A", "kubectl get jobs,pods -A"],
+        false => ["kubectl get nodes", "kubectl apply -f examples/first-job.yaml", "kubectl get workloads,jobs,pods"],
+    };
+    println!("A cluster is ready at https://{address}{hurry}. In another terminal:\n");
     println!("  export KUBECONFIG={}", file.display());
-    println!("  kubectl get nodes");
-    println!("  kubectl apply -f examples/first-job.yaml");
-    println!("  kubectl get workloads,jobs,pods\n");
-    println!("Ctrl-C ends it; nothing is kept.");
+    for command in commands {
+        println!("  {command}");
+    }
+    println!("\ndocs/tutorial.md goes on from there. Ctrl-C ends it; nothing is kept.");
     // Whoever reads this through a pipe waits for it.
     drop(io::stdout().flush());
 }

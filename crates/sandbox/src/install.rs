@@ -6,12 +6,12 @@ use kube::client::Body;
 use kueue_manifests::install::{Options, objects};
 use serde_json::Value;
 
-/// What stands for servers of the manager that do not run yet: requests would wait for them in vain.
-const UNSERVED: [&str; 3] = ["MutatingWebhookConfiguration", "ValidatingWebhookConfiguration", "APIService"];
+/// What stands for a server of the manager that does not exist yet: discovery would wait for it in vain.
+const UNSERVED: &str = "APIService";
 
 pub(crate) async fn install(client: &kube::Client) -> Result<()> {
     for object in objects(&Options::default()) {
-        if !UNSERVED.iter().any(|kind| object["kind"] == *kind) {
+        if object["kind"] != UNSERVED {
             create(client, &object).await?;
         }
     }
@@ -32,10 +32,11 @@ pub(crate) async fn create(client: &kube::Client, object: &Value) -> Result<()> 
     bail!("cannot create {} {}: {}", object["kind"], object["metadata"]["name"], status["message"])
 }
 
-/// Where objects of that kind are created. The plurals of all kinds that are installed are regular.
+/// Where objects of that kind are created. The plurals of all kinds that are installed are regular English.
 fn path(object: &Value) -> String {
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-    let (version, plural) = (text(&object["apiVersion"]), text(&object["kind"]).to_lowercase() + "s");
+    let (version, kind) = (text(&object["apiVersion"]), text(&object["kind"]).to_lowercase());
+    let plural = kind.clone() + if kind.ends_with('s') { "es" } else { "s" };
     let root = if version.contains('/') { "apis" } else { "api" };
     match object["metadata"]["namespace"].as_str() {
         Some(namespace) => format!("/{root}/{version}/namespaces/{namespace}/{plural}"),

@@ -1,29 +1,35 @@
 //! The whole system in one process: an embedded API server, a pretend world and a manager, without any cluster.
 //!
 //! The parts know nothing of each other: world and manager are clients of the server, in the same process but through
-//! the same door as kubectl. Under tokio's paused clock a sandbox without a socket is deterministic.
+//! the same door as kubectl. Without a socket a sandbox runs under tokio's paused clock as well.
 
+mod demo;
+mod events;
 mod install;
-mod nodes;
+mod manager;
 
 use std::convert::Infallible;
 use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::Arc;
 
-use anyhow::{Context as _, Result, anyhow};
+use anyhow::{Context as _, Result};
 use http::{HeaderValue, Request};
 use jiff::Timestamp;
 use kube::client::Body;
-use kueue_api::config::{self, Checked, DEFAULT_NAMESPACE};
 use kueue_apiserver::socket::{Identity, Socket, kubeconfig};
 use kueue_apiserver::{ApiServer, Settings};
-use kueue_manager::Manager;
 use kueue_runtime::clock::Clock;
 use kueue_world::World;
 use serde_json::Value;
+use tokio::sync::watch;
 use tokio::task::JoinSet;
 
+use manager::Managers;
+
 pub use kueue_world::behaviour::Defaults;
-pub use nodes::default_nodes;
+
+/// The nodes of a sandbox whose user gave none.
+pub const NODES: &str = include_str!("nodes.yaml");
 
 /// What a sandbox is made of.
 #[derive(Debug)]
@@ -38,19 +44,22 @@ pub struct Options {
     pub pods: Defaults,
     /// Manifests of the nodes.
     pub nodes: Vec<Value>,
+    /// Whether two teams submit jobs all the time.
+    pub has_demo: bool,
 }
 
 /// A sandbox that runs until it is dropped.
 #[derive(Debug)]
 pub struct Sandbox {
     server: ApiServer,
+    has_manager: watch::Receiver<bool>,
     tasks: JoinSet<()>,
 }
 
 impl Sandbox {
     /// Starts everything but the socket. Must be called inside a tokio runtime.
     pub async fn start(options: Options) -> Result<Self> {
-        let Options { start, speed, seed, pods, nodes } = options;
+        let Options { start, speed, seed, pods, nodes, has_demo } = options;
         // Both begin now: whatever takes time from here on takes it for everybody.
         let clock = Clock::starting_at(start).at_speed(speed);
         let its_clock = kueue_apiserver::clock::Clock::starting_at(start).at_speed(speed);
@@ -58,9 +67,21 @@ impl Sandbox {
         let client = client(&server)?;
         install::install(&client).await?;
         let mut tasks = JoinSet::new();
-        tasks.spawn(World::new(client.clone(), clock, pods).with_nodes(nodes).run());
-        tasks.spawn(manager(client.clone(), clock)?.run());
-        Ok(Self { server, tasks })
+        tasks.spawn(events::forget(client.clone(), clock));
+        let managers = Managers::new(server.clone(), client.clone(), clock);
+        let has_manager = managers.started();
+        if has_demo {
+            tasks.spawn(demo::run(client.clone(), clock, pods.seed, managers.started()));
+        }
+        let world = World::new(client, clock, pods).with_nodes(nodes).with_program(Arc::new(managers));
+        tasks.spawn(world.run());
+        Ok(Self { server, has_manager, tasks })
+    }
+
+    /// Waits until the manager is ready.
+    pub async fn ready(&mut self) {
+        // A world that is gone starts nothing more.
+        drop(self.has_manager.wait_for(|has_manager| *has_manager).await);
     }
 
     /// The administrator, in this process.
@@ -108,11 +129,4 @@ fn client(server: &ApiServer) -> Result<kube::Client> {
         async move { Ok::<_, Infallible>(server.handle(request).await) }
     });
     Ok(kube::Client::new(service, "default"))
-}
-
-fn manager(client: kube::Client, clock: Clock) -> Result<Manager> {
-    let checked = config::check(kueue_manifests::CONFIGURATION, "", DEFAULT_NAMESPACE, &|_| Ok(()));
-    let Checked { configuration, gates, .. } =
-        checked.map_err(|rejected| anyhow!("the configuration is refused: {:?}", rejected.problems))?;
-    Ok(Manager::new(configuration, gates, client, clock, "kueue-controller-manager".to_owned()))
 }

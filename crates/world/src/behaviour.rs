@@ -33,8 +33,8 @@ pub struct Defaults {
     pub seed: u64,
     /// How long pods take to start.
     pub start_after: Duration,
-    /// The shortest and the longest time that pods run.
-    pub run_for: (Duration, Duration),
+    /// The shortest and the longest time that pods run; for ever without.
+    pub run_for: Option<(Duration, Duration)>,
 }
 
 impl Default for Defaults {
@@ -43,7 +43,7 @@ impl Default for Defaults {
             domain: "world.kueue.x-k8s.io".to_owned(),
             seed: 1,
             start_after: Duration::from_secs(1),
-            run_for: (Duration::from_secs(10), Duration::from_secs(30)),
+            run_for: Some((Duration::from_secs(10), Duration::from_secs(30))),
         }
     }
 }
@@ -68,11 +68,11 @@ impl Behaviour {
         let command = Command::of(pod);
         let run_for = match told.text("run-for") {
             Some("forever") => None,
-            Some(_) => told.duration("run-for").or_else(|| Some(drawn(pod, defaults))),
+            Some(_) => told.duration("run-for").or_else(|| drawn(pod, defaults)),
             None => match command.sleeps {
                 Some(sleeps) => sleeps,
                 None if pod.spec.restart_policy == "Always" => None,
-                None => Some(drawn(pod, defaults)),
+                None => drawn(pod, defaults),
             },
         };
         let never_ready = told.text("never-ready").is_some_and(|text| text != "false");
@@ -168,13 +168,13 @@ fn duration(text: &str) -> Option<Duration> {
 }
 
 /// A time between the shortest and the longest, the same for the same seed and name.
-fn drawn(pod: &Pod, defaults: &Defaults) -> Duration {
-    let (shortest, longest) = defaults.run_for;
+fn drawn(pod: &Pod, defaults: &Defaults) -> Option<Duration> {
+    let (shortest, longest) = defaults.run_for?;
     let mut hasher = DefaultHasher::new();
     (defaults.seed, &pod.metadata.namespace, &pod.metadata.name).hash(&mut hasher);
     let span = longest.saturating_sub(shortest);
     let thousandths = u32::try_from(hasher.finish() % 1000).unwrap_or(0);
-    shortest + span * thousandths / 1000
+    Some(shortest + span * thousandths / 1000)
 }
 
 #[cfg(test)]

@@ -1,6 +1,8 @@
 //! One informer per kind, shared by all who care for it, and a way to wait until one's own writes have been seen.
 
+use std::pin::pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use kueue_api::meta::Object;
@@ -8,10 +10,13 @@ use kueue_runtime::client::Client;
 use kueue_runtime::informer::{Delta, Index, Informer, Store, without_managed_fields};
 use kueue_runtime::key::Key;
 use kueue_runtime::queue::WorkQueue;
-use tokio::sync::watch;
+use tokio::sync::{Notify, watch};
 use tokio::task::JoinSet;
 
-use crate::kinds::{Job, Node, Pod, controller_of};
+use crate::kinds::{
+    DaemonSet, Deployment, EndpointSlice, Endpoints, Job, Namespace, Node, Pod, ReplicaSet, Service, ServiceAccount,
+    StatefulSet, controller_of,
+};
 
 /// How long one's own write may take to come back before nobody waits for it any longer.
 const SEEN_WITHIN: Duration = Duration::from_secs(5);
@@ -19,25 +24,49 @@ const SEEN_WITHIN: Duration = Duration::from_secs(5);
 /// Who has to be looked at.
 pub(crate) type Line = Arc<WorkQueue<Key>>;
 
+/// The newest version of a kind that was seen. Not a `watch` channel: that one wakes those who wait in random order.
+#[derive(Debug, Default)]
+struct Newest {
+    version: AtomicU64,
+    changed: Notify,
+}
+
+impl Newest {
+    fn see(&self, version: u64) {
+        self.version.fetch_max(version, Ordering::Release);
+        self.changed.notify_waiters();
+    }
+
+    async fn reaches(&self, version: u64) {
+        loop {
+            let mut changed = pin!(self.changed.notified());
+            // Whoever looks before listening may miss the last change.
+            changed.as_mut().enable();
+            if self.version.load(Ordering::Acquire) >= version {
+                return;
+            }
+            changed.await;
+        }
+    }
+}
+
 /// An informer that does not run yet.
 pub(crate) struct Feed<T> {
     informer: Informer<T>,
-    seen: watch::Receiver<u64>,
+    newest: Arc<Newest>,
 }
 
 impl<T: Object + Send + Sync + 'static> Feed<T> {
     fn new() -> Self {
         let mut informer: Informer<T> = Informer::new(without_managed_fields);
-        let (newest, seen) = watch::channel(0);
+        let newest = Arc::new(Newest::default());
+        let told = Arc::clone(&newest);
         informer.listen(move |delta| {
-            let version = delta.new.as_ref().and_then(|new| new.version.parse().ok()).unwrap_or(0);
-            newest.send_if_modified(|newest| {
-                let is_newer = version > *newest;
-                *newest = version.max(*newest);
-                is_newer
-            });
+            if let Some(version) = delta.new.as_ref().and_then(|new| new.version.parse().ok()) {
+                told.see(version);
+            }
         });
-        Self { informer, seen }
+        Self { informer, newest }
     }
 
     pub(crate) fn listen(&mut self, listener: impl FnMut(&Delta<T>) + Send + 'static) {
@@ -63,7 +92,7 @@ impl<T: Object + Send + Sync + 'static> Feed<T> {
     }
 
     pub(crate) fn view(&self) -> View<T> {
-        View { store: self.informer.store(), seen: self.seen.clone() }
+        View { store: self.informer.store(), newest: Arc::clone(&self.newest) }
     }
 
     fn start(self, client: Client, tasks: &mut JoinSet<()>) -> watch::Receiver<bool> {
@@ -77,7 +106,7 @@ impl<T: Object + Send + Sync + 'static> Feed<T> {
 #[derive(Debug)]
 pub(crate) struct View<T> {
     pub(crate) store: Arc<Store<T>>,
-    seen: watch::Receiver<u64>,
+    newest: Arc<Newest>,
 }
 
 impl<T: Object> View<T> {
@@ -88,30 +117,30 @@ impl<T: Object> View<T> {
     /// Waits until what was just written is seen here, so that the next look does not take it for missing.
     pub(crate) async fn until_seen(&self, written: &T) {
         let Ok(version) = written.metadata().resource_version.parse::<u64>() else { return };
-        let mut seen = self.seen.clone();
         // An informer that is gone, or had to list again, may never tell.
-        drop(tokio::time::timeout(SEEN_WITHIN, seen.wait_for(|newest| *newest >= version)).await);
+        let _ = tokio::time::timeout(SEEN_WITHIN, self.newest.reaches(version)).await;
     }
 }
 
-/// The pods that an owner manages, in order of their names.
+/// Objects that can be found by who manages them.
 #[derive(Debug)]
-pub(crate) struct OwnedPods {
-    pub(crate) pods: View<Pod>,
+pub(crate) struct Owned<T> {
+    pub(crate) view: View<T>,
     index: Index,
 }
 
-impl OwnedPods {
-    /// Those of the owner of that kind and name, whichever identity it has.
-    pub(crate) fn named(&self, kind: &str, key: &Key) -> Vec<Arc<Pod>> {
-        let found = self.pods.store.find(self.index, &format!("{kind}/{key}"));
+impl<T: Object> Owned<T> {
+    /// Those of the owner of that kind and name, whichever identity it has, in order of their names.
+    pub(crate) fn named(&self, kind: &str, key: &Key) -> Vec<Arc<T>> {
+        let found = self.view.store.find(self.index, &format!("{kind}/{key}"));
         found.into_iter().map(|(_, stored)| stored.object).collect()
     }
 }
 
-fn owner_values(pod: &Pod) -> Vec<String> {
-    let owner = controller_of(pod);
-    owner.map(|owner| format!("{}/{}/{}", owner.kind, pod.metadata.namespace, owner.name)).into_iter().collect()
+fn owner_values<T: Object>(object: &T) -> Vec<String> {
+    let owner = controller_of(object);
+    let namespace = &object.metadata().namespace;
+    owner.map(|owner| format!("{}/{namespace}/{}", owner.kind, owner.name)).into_iter().collect()
 }
 
 /// All informers.
@@ -119,18 +148,46 @@ pub(crate) struct Feeds {
     pub(crate) nodes: Feed<Node>,
     pub(crate) pods: Feed<Pod>,
     pub(crate) jobs: Feed<Job>,
+    pub(crate) replica_sets: Feed<ReplicaSet>,
+    pub(crate) deployments: Feed<Deployment>,
+    pub(crate) stateful_sets: Feed<StatefulSet>,
+    pub(crate) daemon_sets: Feed<DaemonSet>,
+    pub(crate) namespaces: Feed<Namespace>,
+    pub(crate) service_accounts: Feed<ServiceAccount>,
+    pub(crate) services: Feed<Service>,
+    pub(crate) endpoints: Feed<Endpoints>,
+    pub(crate) endpoint_slices: Feed<EndpointSlice>,
     pods_by_owner: Index,
+    replica_sets_by_owner: Index,
 }
 
 impl Feeds {
     pub(crate) fn new() -> Self {
-        let pods = Feed::new();
-        let pods_by_owner = pods.view().store.index(owner_values);
-        Self { nodes: Feed::new(), pods, jobs: Feed::new(), pods_by_owner }
+        let (pods, replica_sets) = (Feed::new(), Feed::new());
+        Self {
+            pods_by_owner: pods.view().store.index(owner_values),
+            replica_sets_by_owner: replica_sets.view().store.index(owner_values),
+            nodes: Feed::new(),
+            pods,
+            jobs: Feed::new(),
+            replica_sets,
+            deployments: Feed::new(),
+            stateful_sets: Feed::new(),
+            daemon_sets: Feed::new(),
+            namespaces: Feed::new(),
+            service_accounts: Feed::new(),
+            services: Feed::new(),
+            endpoints: Feed::new(),
+            endpoint_slices: Feed::new(),
+        }
     }
 
-    pub(crate) fn owned_pods(&self) -> OwnedPods {
-        OwnedPods { pods: self.pods.view(), index: self.pods_by_owner }
+    pub(crate) fn owned_pods(&self) -> Owned<Pod> {
+        Owned { view: self.pods.view(), index: self.pods_by_owner }
+    }
+
+    pub(crate) fn owned_replica_sets(&self) -> Owned<ReplicaSet> {
+        Owned { view: self.replica_sets.view(), index: self.replica_sets_by_owner }
     }
 
     /// Starts all of them, and waits until everything that exists was told.
@@ -139,6 +196,15 @@ impl Feeds {
             self.nodes.start(client.clone(), tasks),
             self.pods.start(client.clone(), tasks),
             self.jobs.start(client.clone(), tasks),
+            self.replica_sets.start(client.clone(), tasks),
+            self.deployments.start(client.clone(), tasks),
+            self.stateful_sets.start(client.clone(), tasks),
+            self.daemon_sets.start(client.clone(), tasks),
+            self.namespaces.start(client.clone(), tasks),
+            self.service_accounts.start(client.clone(), tasks),
+            self.services.start(client.clone(), tasks),
+            self.endpoints.start(client.clone(), tasks),
+            self.endpoint_slices.start(client.clone(), tasks),
         ];
         for mut synced in all {
             // An informer that is gone tells nothing more; then everything ends.

@@ -30,13 +30,12 @@ use kueue_runtime::key::Key;
 use kueue_runtime::reconciler::{self, Next, Reconciler};
 use tokio::task::JoinSet;
 
-use crate::feeds::{Feeds, Line, OwnedPods, View};
+use crate::feeds::{Feeds, Line, Owned, View};
 use crate::kinds::{Job, Pod, controller_of};
-use crate::{AT_ONCE, Parts, Start, gone_is_fine};
+use crate::{AT_ONCE, MANAGER, Parts, Start, gone_is_fine};
 use plan::{Plan, plan};
 use pods::{FINALIZER, pod};
 
-const MANAGER: &str = "kube-controller-manager";
 const OWN_NAME: &str = "kubernetes.io/job-controller";
 
 struct Jobs {
@@ -44,7 +43,7 @@ struct Jobs {
     clock: Clock,
     recorder: Recorder,
     jobs: View<Job>,
-    owned: OwnedPods,
+    owned: Owned<Pod>,
 }
 
 /// Listens to jobs and their pods; returns what begins to look after them.
@@ -72,16 +71,12 @@ impl Reconciler<Key> for Jobs {
         let uid = job.as_ref().map(|job| job.metadata.uid.as_str());
         let is_own = |pod: &Arc<Pod>| controller_of(&**pod).map(|owner| owner.uid.as_str()) == uid;
         let (pods, orphans): (Vec<_>, Vec<_>) = self.owned.named("Job", key).into_iter().partition(is_own);
-        for pod in orphans {
-            self.untrack(&pod).await?;
-        }
+        self.untrack(&orphans).await?;
         let Some(job) = job.filter(|job| job.spec.managed_by.as_deref().is_none_or(|name| name == OWN_NAME)) else {
             return Ok(Next::Done);
         };
         if job.finished().is_some() || job.metadata.deletion_timestamp.is_some() {
-            for pod in &pods {
-                self.untrack(pod).await?;
-            }
+            self.untrack(&pods).await?;
             return self.expire(key, &job).await;
         }
         let now = self.clock.now();
@@ -94,8 +89,8 @@ impl Reconciler<Key> for Jobs {
 
 impl Jobs {
     async fn carry_out(&self, key: &Key, job: &Arc<Job>, plan: Plan) -> Result<(), Failure> {
+        self.untrack(&plan.delete).await?;
         for gone in &plan.delete {
-            self.untrack(gone).await?;
             let deleted =
                 self.client.delete::<Pod>(&Key::of(&**gone), &gone.metadata.uid, Dependents::Background).await;
             gone_is_fine(deleted)?;
@@ -115,7 +110,7 @@ impl Jobs {
             last = Some(made);
         }
         if let Some(last) = last {
-            self.owned.pods.until_seen(&last).await;
+            self.owned.view.until_seen(&last).await;
         }
         let wanted = Job { status: plan.status, ..(**job).clone() };
         if let Some(patch) = Patch::between(&**job, &wanted, MANAGER) {
@@ -125,27 +120,25 @@ impl Jobs {
         for (is_warning, reason, note) in plan.events {
             self.tell(job, is_warning, &reason, note);
         }
-        for pod in &plan.untrack {
-            self.untrack(pod).await?;
-        }
-        Ok(())
+        self.untrack(&plan.untrack).await
     }
 
-    /// Lets a pod go that was counted, or need not be.
-    async fn untrack(&self, pod: &Pod) -> Result<(), Failure> {
-        if !pod.is_tracked() {
-            return Ok(());
-        }
-        let mut free = pod.clone();
-        free.metadata.finalizers.retain(|finalizer| finalizer != FINALIZER);
-        let Some(patch) = Patch::between(pod, &free, MANAGER) else { return Ok(()) };
-        match self.client.patch::<Pod>(&Key::of(pod), &patch).await {
-            Ok(written) => {
-                self.owned.pods.until_seen(&written).await;
-                Ok(())
+    /// Lets pods go that were counted, or need not be.
+    async fn untrack(&self, pods: &[Arc<Pod>]) -> Result<(), Failure> {
+        let mut last = None;
+        for pod in pods.iter().filter(|pod| pod.is_tracked()) {
+            let mut free = (**pod).clone();
+            free.metadata.finalizers.retain(|finalizer| finalizer != FINALIZER);
+            let Some(patch) = Patch::between(&**pod, &free, MANAGER) else { continue };
+            match self.client.patch::<Pod>(&Key::of(&**pod), &patch).await {
+                Ok(written) => last = Some(written),
+                Err(failure) => gone_is_fine(Err(failure))?,
             }
-            Err(failure) => gone_is_fine(Err(failure)),
         }
+        if let Some(last) = last {
+            self.owned.view.until_seen(&last).await;
+        }
+        Ok(())
     }
 
     /// Deletes a job that ended long enough ago.

@@ -1,15 +1,22 @@
 //! The kinds that the world plays with, as far as it reads or writes them. What a view does not name stays as it is on
 //! the server, because nothing is ever written whole.
 
+mod apps;
 mod job;
 mod node;
 mod pod;
+mod service;
 
+pub use apps::{
+    DaemonSet, DaemonSetStatus, Deployment, DeploymentStatus, ReplicaSet, ReplicaSetStatus, StatefulSet,
+    StatefulSetStatus,
+};
 pub use job::{Job, JobSpec, JobStatus, OnExitCodes, PodFailureRule, UncountedPods};
 pub use node::{Node, NodeSpec, NodeStatus};
 pub use pod::{
     ContainerState, ContainerStatus, Pod, PodStatus, StateRunning, StateTerminated, StateWaiting, is_terminal,
 };
+pub use service::{EndpointSlice, Endpoints, Namespace, Service, ServiceAccount, ServicePort};
 
 use kueue_api::meta::{Object, OwnerReference};
 use kueue_api::wire::wire_struct;

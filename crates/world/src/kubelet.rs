@@ -13,6 +13,8 @@
 //! | being deleted | `Failed` after its stop time or its grace, then removed |
 //! | on a node that failed | stays as it is |
 //!
+//! A pod that stands for a [`Program`] runs as long as that does: who refuses to start ends with code 1.
+//!
 //! What a pod does next depends on the times in its status alone: kubelets can be restarted at any time.
 
 mod status;
@@ -38,6 +40,7 @@ use crate::behaviour::{Behaviour, Defaults};
 use crate::feeds::{Feeds, Line, View};
 use crate::kinds::{Node, Pod, PodStatus};
 use crate::node::{has_failed, internal_ip, is_pretend};
+use crate::program::Program;
 use crate::{AT_ONCE, Parts, Start};
 
 const MANAGER: &str = "kubelet";
@@ -177,6 +180,7 @@ struct Kubelets {
     defaults: Arc<Defaults>,
     pods: View<Pod>,
     nodes: View<Node>,
+    program: Option<Arc<dyn Program>>,
     /// How many pods got an address.
     addresses: AtomicU32,
 }
@@ -204,6 +208,7 @@ pub(crate) fn connect(parts: &Parts, feeds: &mut Feeds) -> Start {
         defaults: Arc::clone(&parts.defaults),
         pods: feeds.pods.view(),
         nodes: feeds.nodes.view(),
+        program: parts.program.clone(),
         addresses: AtomicU32::new(0),
     };
     Box::new(move |tasks: &mut JoinSet<()>| drop(tasks.spawn(reconciler::run(line, Arc::new(kubelets), AT_ONCE))))
@@ -214,6 +219,33 @@ impl Kubelets {
         let number = self.addresses.fetch_add(1, Ordering::Relaxed) + 1;
         let [_, high, middle, low] = number.to_be_bytes();
         format!("10.{}.{middle}.{low}", 128_u8.wrapping_add(high % 64))
+    }
+
+    fn program_of(&self, pod: &Pod) -> Option<&dyn Program> {
+        self.program.as_deref().filter(|program| program.is_in(pod))
+    }
+
+    fn stop(&self, pod: &Pod, key: &Key) {
+        if let Some(program) = self.program_of(pod) {
+            program.stop(key);
+        }
+    }
+
+    /// Starts and stops the program behind a pod as its containers do; what it says is what they say.
+    async fn run_program(&self, old: &Pod, new: Pod, key: &Key) -> Pod {
+        let Some(program) = self.program_of(&new) else { return new };
+        let runs = |pod: &Pod| pod.status.container_statuses.iter().any(|status| status.state.running.is_some());
+        match (runs(old), runs(&new)) {
+            (false, true) => match program.start(&new).await {
+                Ok(()) => new,
+                Err(words) => Pod { status: status::refused(&new, &words, self.clock.time()), ..new },
+            },
+            (true, false) => {
+                program.stop(key);
+                new
+            }
+            _ => new,
+        }
     }
 
     fn tell(&self, pod: &Pod, is_warning: bool, reason: &str, note: String) {
@@ -246,6 +278,7 @@ impl Reconciler<Key> for Kubelets {
 
     async fn reconcile(&self, key: &Key) -> Result<Next, Failure> {
         let Some(mut pod) = self.pods.get(key).filter(|pod| !pod.spec.node_name.is_empty()) else {
+            self.program.iter().for_each(|program| program.stop(key));
             return Ok(Next::Done);
         };
         let node = self.nodes.get(&Key::cluster(pod.spec.node_name.as_str()));
@@ -253,7 +286,10 @@ impl Reconciler<Key> for Kubelets {
         else {
             return Ok(Next::Done);
         };
-        let (behaviour, problems) = Behaviour::of(&pod, &self.defaults);
+        let (mut behaviour, problems) = Behaviour::of(&pod, &self.defaults);
+        if self.program_of(&pod).is_some() {
+            behaviour.start_after = Some(Duration::ZERO);
+        }
         if pod.status.start_time.is_none() {
             problems.into_iter().for_each(|problem| self.tell(&pod, true, "BadAnnotation", problem));
         }
@@ -268,12 +304,13 @@ impl Reconciler<Key> for Kubelets {
                     return Ok(wait.map_or(Next::Done, |wait| Next::After(self.clock.wait(wait))));
                 }
                 Act::Remove => {
+                    self.stop(&pod, key);
                     let removed = self.client.delete_now::<Pod>(key, &pod.metadata.uid).await;
                     return crate::gone_is_fine(removed).map(|()| Next::Done);
                 }
                 Act::Write(status) => {
-                    self.tell_of(&pod, &status);
-                    let new = Pod { status: *status, ..(*pod).clone() };
+                    let new = self.run_program(&pod, Pod { status: *status, ..(*pod).clone() }, key).await;
+                    self.tell_of(&pod, &new.status);
                     let Some(patch) = Patch::between(&*pod, &new, MANAGER) else { return Ok(Next::Done) };
                     let written = self.client.patch::<Pod>(key, &patch.of_status()).await?;
                     self.pods.until_seen(&written).await;

@@ -1,19 +1,28 @@
 //! A pretend world: nodes with kubelets, a scheduler and the controllers of workloads, as ordinary API clients.
 //!
-//! They cannot be told from real ones by what they write, run against any API server, and live by the runtime's clock:
-//! under tokio's paused clock the same seed gives the same history. Each controller is one file that begins with the
-//! table of what it does.
+//! They run against any API server and live by the runtime's clock, so that time can be virtual or fast. Each controller
+//! is one file that begins with the table of what it does.
 
 mod feeds;
 pub mod kinds;
 
 pub mod behaviour;
+mod eviction;
+pub mod fleet;
 mod kubelet;
 mod node;
+pub mod program;
 
 mod scheduler;
 
+mod daemon_set;
+mod deployment;
 mod job;
+mod replica_set;
+mod stateful_set;
+
+mod endpoints;
+mod service_account;
 
 use std::sync::Arc;
 
@@ -26,11 +35,15 @@ use tracing::warn;
 
 use behaviour::Defaults;
 use feeds::Feeds;
+use program::Program;
 
 /// How many requests may be under way at once.
 const REQUESTS_AT_ONCE: usize = 64;
 /// How many objects of one kind are looked at at once.
 const AT_ONCE: usize = 32;
+
+/// The field manager of controllers that a real cluster runs together.
+const MANAGER: &str = "kube-controller-manager";
 
 /// What begins to run when everything is listed.
 type Start = Box<dyn FnOnce(&mut JoinSet<()>) + Send>;
@@ -42,6 +55,7 @@ pub struct World {
     clock: Clock,
     defaults: Defaults,
     nodes: Vec<Value>,
+    program: Option<Arc<dyn Program>>,
 }
 
 /// What all controllers share.
@@ -50,13 +64,14 @@ struct Parts {
     clock: Clock,
     recorder: Recorder,
     defaults: Arc<Defaults>,
+    program: Option<Arc<dyn Program>>,
 }
 
 impl World {
     /// A world without nodes.
     pub fn new(client: kube::Client, clock: Clock, defaults: Defaults) -> Self {
         let client = Client::new(client, Limits::new(REQUESTS_AT_ONCE, None));
-        Self { client, clock, defaults, nodes: Vec::new() }
+        Self { client, clock, defaults, nodes: Vec::new(), program: None }
     }
 
     /// The same with these nodes, given as manifests.
@@ -64,19 +79,31 @@ impl World {
         Self { nodes, ..self }
     }
 
+    /// The same with a program behind some of its pods.
+    pub fn with_program(self, program: Arc<dyn Program>) -> Self {
+        Self { program: Some(program), ..self }
+    }
+
     /// Runs until it is dropped.
     pub async fn run(self) {
-        let Self { client, clock, defaults, nodes } = self;
+        let Self { client, clock, defaults, nodes, program } = self;
         let mut tasks = JoinSet::new();
         let (recorder, writing_events) = Recorder::new(client.clone(), clock, "world".to_owned());
         tasks.spawn(writing_events);
-        let parts = Parts { client, clock, recorder, defaults: Arc::new(defaults) };
+        let parts = Parts { client, clock, recorder, defaults: Arc::new(defaults), program };
         let mut feeds = Feeds::new();
         let controllers = [
             node::connect(&parts, &mut feeds),
             kubelet::connect(&parts, &mut feeds),
+            eviction::connect(&parts, &mut feeds),
             scheduler::connect(&parts, &mut feeds),
             job::connect(&parts, &mut feeds),
+            replica_set::connect(&parts, &mut feeds),
+            deployment::connect(&parts, &mut feeds),
+            stateful_set::connect(&parts, &mut feeds),
+            daemon_set::connect(&parts, &mut feeds),
+            endpoints::connect(&parts, &mut feeds),
+            service_account::connect(&parts, &mut feeds),
         ];
         feeds.run(&parts.client, &mut tasks).await;
         for start in controllers {

@@ -102,7 +102,7 @@ impl Reconciler<Key> for Nodes {
             self.client.patch::<Node>(key, &patch.of_status()).await?;
             return Ok(Next::Done);
         }
-        wanted.spec.taints = taints(&node, has_failed);
+        wanted.spec.taints = taints(&node, has_failed, self.clock.time());
         if let Some(patch) = Patch::between(&*node, &wanted, MANAGER) {
             self.client.patch::<Node>(key, &patch).await?;
         }
@@ -110,11 +110,17 @@ impl Reconciler<Key> for Nodes {
     }
 }
 
-fn taints(node: &Node, has_failed: bool) -> Vec<Taint> {
+fn taints(node: &Node, has_failed: bool, now: Time) -> Vec<Taint> {
     let is_about_health = |taint: &&Taint| [UNREACHABLE, NOT_READY].contains(&taint.key.as_str());
     let mut taints: Vec<Taint> = node.spec.taints.iter().filter(|taint| !is_about_health(taint)).cloned().collect();
     if has_failed {
-        let taint = |effect: &str| Taint { key: UNREACHABLE.to_owned(), effect: effect.to_owned(), ..Taint::default() };
+        let added = serde_json::Map::from_iter([("timeAdded".to_owned(), now.to_string().into())]);
+        let taint = |effect: &str| Taint {
+            key: UNREACHABLE.to_owned(),
+            effect: effect.to_owned(),
+            rest: added.clone(),
+            ..Taint::default()
+        };
         let known = |effect: &&str| node.spec.taints.iter().find(|t| t.key == UNREACHABLE && t.effect == **effect);
         taints.extend(EFFECTS.iter().map(|effect| known(effect).cloned().unwrap_or_else(|| taint(effect))));
     }
@@ -200,11 +206,11 @@ mod tests {
         node.spec.taints = vec![taint(NOT_READY), taint("gpu")];
         assert!(has_failed(&node, &Defaults::default()));
         assert_eq!(status(&node, true, Time::default()).conditions[0].status, "Unknown");
-        node.spec.taints = taints(&node, true);
+        node.spec.taints = taints(&node, true, Time::default());
         let keys = |node: &Node| node.spec.taints.iter().map(|taint| taint.key.clone()).collect::<Vec<_>>();
         assert_eq!(keys(&node), ["gpu", UNREACHABLE, UNREACHABLE]);
-        assert_eq!(taints(&node, true), node.spec.taints);
-        node.spec.taints = taints(&node, false);
+        assert_eq!(taints(&node, true, Time::default()), node.spec.taints);
+        node.spec.taints = taints(&node, false, Time::default());
         assert_eq!(keys(&node), ["gpu"]);
     }
 }

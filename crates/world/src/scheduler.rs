@@ -31,6 +31,8 @@ use crate::kinds::{Condition, Pod, set_condition};
 use crate::{Parts, Start};
 use ledger::{Decision, Ledger};
 
+pub(crate) use fit::{is_selected, tolerates};
+
 const MANAGER: &str = "kube-scheduler";
 /// How many bindings may be under way.
 const AT_ONCE: usize = 32;

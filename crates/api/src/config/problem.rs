@@ -80,6 +80,19 @@ impl Rejected {
         problems.sort_by_key(|problem| problem.line.unwrap_or(u32::MAX));
         Self { problems, message }
     }
+
+    /// One problem a line, the way compilers name places, and how many there are.
+    pub fn describe(&self, file: &str) -> String {
+        let mut text = String::new();
+        for problem in &self.problems {
+            let line = problem.line.map(|line| format!("{line}:")).unwrap_or_default();
+            let field = problem.field.to_string();
+            let field = if field.is_empty() { field } else { format!("{field}: ") };
+            text.push_str(&format!("{file}:{line} {field}{}\n", problem.reason()));
+        }
+        let count = self.problems.len();
+        text + &format!("{file}: {count} {}\n", if count == 1 { "problem" } else { "problems" })
+    }
 }
 
 impl fmt::Display for Rejected {

@@ -80,6 +80,7 @@ wire_struct! {
     pub struct StateTerminated {
         pub exit_code: i32,
         pub reason?: String,
+        pub message?: String,
         pub started_at?: Option<Time>,
         pub finished_at?: Option<Time>,
     }

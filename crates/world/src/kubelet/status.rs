@@ -47,6 +47,18 @@ pub(super) fn running(pod: &Pod, place: Place<'_>, is_ready: bool, now: Time) ->
     status
 }
 
+/// The containers started, and ended at once with these words.
+pub(super) fn refused(started: &Pod, words: &str, now: Time) -> PodStatus {
+    let mut status = ended(started, 1, now);
+    for container in &mut status.container_statuses {
+        let ends = [&mut container.state.terminated, &mut container.last_state.terminated];
+        for end in ends.into_iter().flatten() {
+            end.message = words.to_owned();
+        }
+    }
+    status
+}
+
 /// All containers ended with that code: the end of the pod, or a wait for the next try.
 pub(super) fn ended(pod: &Pod, exit_code: i32, now: Time) -> PodStatus {
     let policy = pod.spec.restart_policy.as_str();
@@ -164,6 +176,6 @@ fn waiting(reason: &str, message: String) -> ContainerState {
 
 fn terminated(exit_code: i32, started_at: Option<Time>, now: Time) -> ContainerState {
     let reason = if exit_code == 0 { "Completed" } else { "Error" }.to_owned();
-    let end = StateTerminated { exit_code, reason, started_at, finished_at: Some(now) };
+    let end = StateTerminated { exit_code, reason, message: String::new(), started_at, finished_at: Some(now) };
     ContainerState { terminated: Some(end), ..ContainerState::default() }
 }

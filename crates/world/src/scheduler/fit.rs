@@ -69,11 +69,11 @@ pub(super) fn preference(spec: &PodSpec, node: &Node) -> i64 {
     weights - i64::try_from(disliked).unwrap_or(0)
 }
 
-pub(crate) fn is_tolerated(taint: &Taint, tolerations: &[Toleration]) -> bool {
+fn is_tolerated(taint: &Taint, tolerations: &[Toleration]) -> bool {
     tolerations.iter().any(|toleration| tolerates(toleration, taint))
 }
 
-fn tolerates(toleration: &Toleration, taint: &Taint) -> bool {
+pub(crate) fn tolerates(toleration: &Toleration, taint: &Taint) -> bool {
     if !toleration.effect.is_empty() && toleration.effect != taint.effect {
         return false;
     }

@@ -1,0 +1,120 @@
+//! `kueue world`: pretend nodes and controllers for any API server, in the foreground. Also the flags that `kueue
+//! sandbox` shares with it.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::Duration;
+
+use kueue_manager::connect;
+use kueue_runtime::clock::Clock;
+use kueue_world::behaviour::Defaults;
+use kueue_world::{World, fleet};
+use serde_json::Value;
+
+/// Plays nodes with kubelets, the scheduler and the controllers of workloads on an API server that has none of them.
+///
+/// Nodes that carry no annotation of ours are left alone, but pods are scheduled and jobs are worked on: do not run this
+/// beside the real controllers of a cluster. Ctrl-C ends it; the nodes stay.
+#[derive(clap::Args)]
+pub(crate) struct Arguments {
+    /// How to reach the API server.
+    #[arg(long, value_name = "FILE")]
+    kubeconfig: Option<PathBuf>,
+    #[command(flatten)]
+    pods: Pods,
+    /// End when standard input ends, as for a program that starts this one.
+    #[arg(long, hide = true)]
+    until_input_ends: bool,
+}
+
+/// What nodes there are, and what pods do that do not say.
+#[derive(clap::Args)]
+pub(crate) struct Pods {
+    /// The nodes: a list of groups with name, count, capacity, labels and taints, as in testbed/nodes.yaml.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) nodes: Option<PathBuf>,
+    /// Where random numbers start: the same seed lets pods of the same names run equally long.
+    #[arg(long, default_value_t = 1, value_name = "NUMBER")]
+    seed: u64,
+    /// How long pods run that do not say: a time, two with a dash between them, or forever.
+    #[arg(long, default_value = "10s-30s", value_name = "TIME", value_parser = span)]
+    run_for: Span,
+    /// How long pods take to start.
+    #[arg(long, default_value = "1s", value_name = "TIME", value_parser = duration)]
+    start_after: Duration,
+    /// The domain of the annotations that tell pods what to do, as in DOMAIN/run-for.
+    #[arg(long, default_value = "world.kueue.x-k8s.io")]
+    domain: String,
+}
+
+/// The shortest and the longest time; for ever when there is none.
+#[derive(Clone, Copy)]
+struct Span(Option<(Duration, Duration)>);
+
+fn span(text: &str) -> Result<Span, String> {
+    if text == "forever" {
+        return Ok(Span(None));
+    }
+    let (shortest, longest) = text.split_once('-').unwrap_or((text, text));
+    let (shortest, longest) = (duration(shortest)?, duration(longest)?);
+    match shortest <= longest {
+        true => Ok(Span(Some((shortest, longest)))),
+        false => Err("the first time is longer than the second".to_owned()),
+    }
+}
+
+fn duration(text: &str) -> Result<Duration, String> {
+    let wrong = || "must be a time such as 1m30s".to_owned();
+    let time: kueue_core::duration::Duration = text.parse().map_err(|_| wrong())?;
+    u64::try_from(time.nanos()).map(Duration::from_nanos).map_err(|_| wrong())
+}
+
+impl Pods {
+    pub(crate) fn defaults(&self) -> Defaults {
+        let Self { seed, start_after, .. } = *self;
+        Defaults { domain: self.domain.clone(), seed, start_after, run_for: self.run_for.0 }
+    }
+
+    /// The manifests of the nodes; those of `otherwise` without a file.
+    pub(crate) fn nodes(&self, otherwise: &str) -> Result<Vec<Value>, String> {
+        let Some(path) = &self.nodes else { return fleet::nodes(otherwise) };
+        let text = std::fs::read_to_string(path).map_err(|error| wrong(path, &error.to_string()))?;
+        fleet::nodes(&text).map_err(|problem| wrong(path, &problem))
+    }
+}
+
+fn wrong(path: &Path, problem: &str) -> String {
+    format!("cannot use the nodes of {}: {problem}", path.display())
+}
+
+pub(crate) fn run(arguments: &Arguments) -> ExitCode {
+    let level = tracing_subscriber::filter::LevelFilter::WARN;
+    tracing_subscriber::fmt().with_writer(io::stderr).with_ansi(false).with_max_level(level).init();
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
+    let turned =
+        runtime.map_err(|error| format!("cannot start: {error}")).and_then(|runtime| runtime.block_on(turn(arguments)));
+    match turned {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(problem) => {
+            eprintln!("kueue world: {problem}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+async fn turn(arguments: &Arguments) -> Result<(), String> {
+    let nodes = arguments.pods.nodes(kueue_sandbox::NODES)?;
+    let client = connect(arguments.kubeconfig.as_deref()).await.map_err(|error| error.to_string())?;
+    let world = World::new(client, Clock::of_the_machine(), arguments.pods.defaults()).with_nodes(nodes);
+    tokio::select! {
+        () = world.run() => {}
+        () = crate::manager::told_to_end() => {}
+        () = input_ends(), if arguments.until_input_ends => {}
+    }
+    Ok(())
+}
+
+async fn input_ends() {
+    let _ = tokio::io::copy(&mut tokio::io::stdin(), &mut tokio::io::sink()).await;
+}

@@ -1,0 +1,118 @@
+//! The manager as a pod: it runs in this process while the pod of its Deployment does, with what its ConfigMap says.
+//!
+//! So `kubectl rollout restart` starts another one with the new configuration, and one that is broken never becomes
+//! ready: its pod says what is wrong, and the running manager stays. The server asks the newest one as its webhooks.
+
+use std::collections::BTreeMap;
+use std::convert::Infallible;
+use std::sync::Mutex;
+use std::time::Duration;
+
+use anyhow::{Context as _, Result};
+use http::Request;
+use http_body_util::BodyExt as _;
+use kube::client::Body;
+use kueue_api::config::{self, Checked, DEFAULT_NAMESPACE};
+use kueue_apiserver::{ApiServer, dial};
+use kueue_manager::{Manager, Observer};
+use kueue_runtime::clock::Clock;
+use kueue_runtime::key::Key;
+use kueue_world::kinds::Pod;
+use kueue_world::program::{Program, Starting};
+use serde_json::Value;
+use tokio::sync::{oneshot, watch};
+
+const CONFIG_MAP: &str = "/api/v1/namespaces/kueue-system/configmaps/kueue-manager-config";
+const CONFIG_KEY: &str = "controller_manager_config.yaml";
+const WEBHOOKS: &str = "kueue-system/kueue-webhook-service:443";
+/// How long a manager may take to list everything.
+const READY_WITHIN: Duration = Duration::from_secs(60);
+
+/// Runs a manager per pod.
+pub(crate) struct Managers {
+    server: ApiServer,
+    client: kube::Client,
+    clock: Clock,
+    /// What tells each of them to end.
+    running: Mutex<BTreeMap<Key, oneshot::Sender<()>>>,
+    started: watch::Sender<bool>,
+}
+
+impl std::fmt::Debug for Managers {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Managers").finish_non_exhaustive()
+    }
+}
+
+impl Managers {
+    pub(crate) fn new(server: ApiServer, client: kube::Client, clock: Clock) -> Self {
+        Self { server, client, clock, running: Mutex::default(), started: watch::Sender::new(false) }
+    }
+
+    /// Becomes true when the first one is ready.
+    pub(crate) fn started(&self) -> watch::Receiver<bool> {
+        self.started.subscribe()
+    }
+
+    async fn configuration(&self) -> Result<String> {
+        let request = Request::get(CONFIG_MAP).body(Body::empty())?;
+        let answer = self.client.send(request).await.context("cannot read the ConfigMap")?;
+        let bytes = answer.into_body().collect_bytes().await.context("cannot read the ConfigMap")?;
+        let map: Value = serde_json::from_slice(&bytes).context("the ConfigMap is not JSON")?;
+        let text = map["data"][CONFIG_KEY].as_str();
+        text.map(str::to_owned).with_context(|| format!("ConfigMap kueue-manager-config has no key {CONFIG_KEY}"))
+    }
+
+    async fn run(&self, pod: &Pod) -> Result<(), String> {
+        let text = self.configuration().await.map_err(|error| format!("{error:#}"))?;
+        let checked = config::check(&text, "", DEFAULT_NAMESPACE, &|_| Ok(()));
+        let checked = checked.map_err(|rejected| rejected.describe(CONFIG_KEY))?;
+        let Checked { configuration, gates, .. } = checked;
+        let name = pod.metadata.name.clone();
+        let manager = Manager::new(configuration, gates, self.client.clone(), self.clock, name);
+        let observer = manager.observer();
+        let (stop, stopped) = oneshot::channel();
+        tokio::spawn(manager.run_until(async {
+            // Whoever drops the other end wants it to end as well.
+            drop(stopped.await);
+        }));
+        self.running.lock().expect("no one panics while holding the list").insert(Key::of(pod), stop);
+        let ready = tokio::time::timeout(READY_WITHIN, observer.ready()).await;
+        ready.map_err(|_| "the manager cannot list what it needs; the log says why".to_owned())?;
+        self.answer_with(observer);
+        self.started.send_replace(true);
+        Ok(())
+    }
+
+    /// Leads the server's questions to that manager.
+    fn answer_with(&self, observer: Observer) {
+        let service = tower::service_fn(move |request: dial::Request| {
+            let observer = observer.clone();
+            async move {
+                let (parts, body) = request.into_parts();
+                let body = body.collect().await.map(http_body_util::Collected::to_bytes).unwrap_or_default();
+                Ok::<_, Infallible>(observer.review(parts.uri.path(), &body).await.unwrap_or_default())
+            }
+        });
+        self.server.server().dialer.route_to_service(WEBHOOKS, service);
+    }
+}
+
+impl Program for Managers {
+    fn is_in(&self, pod: &Pod) -> bool {
+        let role = pod.metadata.labels.get("control-plane");
+        pod.metadata.namespace == "kueue-system" && role.is_some_and(|role| role == "controller-manager")
+    }
+
+    fn start<'a>(&'a self, pod: &'a Pod) -> Starting<'a> {
+        Box::pin(self.run(pod))
+    }
+
+    fn stop(&self, pod: &Key) {
+        let stop = self.running.lock().expect("no one panics while holding the list").remove(pod);
+        if let Some(stop) = stop {
+            // One that ended already need not be told.
+            let _ = stop.send(());
+        }
+    }
+}
