@@ -118,10 +118,11 @@ impl<T: Object + Send + 'static, P: Send + Sync + 'static> Informer<T, P> {
             };
             if let Some(failure) = &failure {
                 if failure.is_gone() {
+                    info!(kind = T::KIND, "the API server forgot what was seen last, listing everything again");
                     self.version = None;
                 }
                 let text = failure.to_string();
-                if trouble.as_ref() != Some(&text) {
+                if !failure.is_gone() && trouble.as_ref() != Some(&text) {
                     warn!(kind = T::KIND, error = %text, hint = hint(failure), "cannot watch, trying again until it works");
                     trouble = Some(text);
                 }

@@ -163,7 +163,9 @@ impl Launch {
         if let Some(program) = self.spec.manager.clone() {
             manager::install(&self.client)?;
             let reach = manager::Reach { client: &self.client, info: &self.info() };
-            self.processes.push(manager::start(&reach, &program, manager::DEFAULTS, &self.dir.join("manager"))?);
+            let started = manager::start(&reach, &program, manager::DEFAULTS, &self.dir.join("manager"))?;
+            self.routes.add(started.route.clone());
+            self.processes.push(started.await_ready()?);
         }
         Ok(())
     }

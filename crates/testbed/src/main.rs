@@ -127,6 +127,10 @@ fn run(arguments: Arguments) -> Result<ExitCode> {
             say(&format!("all programs are in {}", cache.root().display()));
         }
         Action::Up { clusters, profile, nodes, manager } => {
+            // It runs in a folder of the bed.
+            let found =
+                |program: PathBuf| program.canonicalize().map_err(|error| Problem::file("find", &program, &error));
+            let manager = manager.map(found).transpose()?;
             let spec = PlaneSpec { manager, ..PlaneSpec::new(profile, read_nodes(nodes)?) };
             up(&cache, &name, clusters.into(), &spec)?;
         }

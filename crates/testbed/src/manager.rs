@@ -1,14 +1,15 @@
 //! Our manager on a control plane: what its manifests install, and its process, with the rights of its account alone.
 
-use std::net::{Ipv4Addr, TcpListener};
+use std::io::{Read as _, Write as _};
+use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
 use crate::bed::{Bed, Discovery};
 use crate::cache::{make_dir, write};
-use crate::control::PlaneInfo;
+use crate::control::{PlaneInfo, Route};
 use crate::http::{Client, Request};
 use crate::keys::write_secret;
 use crate::launch::kubeconfig;
@@ -20,9 +21,11 @@ const NAMESPACE: &str = "kueue-system";
 const ACCOUNT: &str = "kueue-controller-manager";
 /// The configuration that says nothing.
 pub(crate) const DEFAULTS: &str = "apiVersion: config.kueue.x-k8s.io/v1beta2\nkind: Configuration\n";
-/// The manager is a process here and no pod, and nobody answers for its Services yet: what would call them would fail.
-const LEFT_OUT: [&str; 4] =
-    ["Deployment", "APIService", "MutatingWebhookConfiguration", "ValidatingWebhookConfiguration"];
+const WEBHOOK_SERVICE: (&str, u16) = ("kueue-webhook-service", 443);
+/// The manager is a process here and no pod, and serves no API of its own yet.
+const LEFT_OUT: [&str; 2] = ["Deployment", "APIService"];
+/// How long the manager may take until it knows everything and its webhooks can be reached.
+const READY_WITHIN: Duration = Duration::from_secs(120);
 /// How long an API server may take to serve a new kind.
 const SERVED_WITHIN: Duration = Duration::from_secs(60);
 const LOOK_EVERY: Duration = Duration::from_millis(100);
@@ -82,27 +85,64 @@ fn await_kind(client: &Client, path: &str) -> Result<()> {
     Ok(())
 }
 
+/// A manager that was started, and where it answers.
+pub(crate) struct Started {
+    pub process: Process,
+    /// The way from its Service to its webhooks.
+    pub route: Route,
+    probes: u16,
+}
+
+impl Started {
+    /// Waits until the API server can call it. The route must be known there.
+    pub(crate) fn await_ready(mut self) -> Result<Process> {
+        let begin = Instant::now();
+        while !answers(self.probes, "/readyz") {
+            self.process.check()?;
+            if begin.elapsed() > READY_WITHIN {
+                let log = self.process.log.display();
+                return Err(Problem::new(format!("the manager is not ready after {READY_WITHIN:?}; its log is {log}")));
+            }
+            std::thread::sleep(LOOK_EVERY);
+        }
+        Ok(self.process)
+    }
+}
+
+/// Whether somebody on this machine answers with 200.
+fn answers(port: u16, path: &str) -> bool {
+    let ask = || -> std::io::Result<String> {
+        let mut stream = TcpStream::connect((Ipv4Addr::LOCALHOST, port))?;
+        write!(stream, "GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")?;
+        let mut answer = String::new();
+        stream.take(1 << 16).read_to_string(&mut answer)?;
+        Ok(answer)
+    };
+    ask().is_ok_and(|answer| answer.starts_with("HTTP/1.1 200"))
+}
+
 /// Starts the manager with files of its own in `dir`. It ends with the calling thread at the latest.
-pub(crate) fn start(reach: &Reach<'_>, program: &Path, configuration: &str, dir: &Path) -> Result<Process> {
+pub(crate) fn start(reach: &Reach<'_>, program: &Path, configuration: &str, dir: &Path) -> Result<Started> {
     make_dir(dir)?;
     let (kubeconfig, config) = (dir.join("kubeconfig"), dir.join("config.yaml"));
     reach.write_account(NAMESPACE, ACCOUNT, &kubeconfig)?;
-    write(&config, &on_loopback(configuration)?)?;
-    let flag = |name: &str, file: &Path| format!("--{name}={}", file.display());
-    let args = ["manager".to_string(), flag("config", &config), flag("kubeconfig", &kubeconfig)];
-    Process::start(program, &args, dir, &reach.info.logs.join("kueue.log"))
-}
-
-/// The configuration with servers on free ports of this machine: others may have the usual ones.
-fn on_loopback(configuration: &str) -> Result<String> {
+    let (webhooks, probes, metrics) = (free_port()?, free_port()?, free_port()?);
     let mut configuration: Value = serde_saphyr::from_str(configuration)
         .map_err(|error| Problem::new(format!("the configuration cannot be read: {error}")))?;
-    let free_port = || {
-        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).and_then(|listener| listener.local_addr());
-        listener.map(|address| address.port()).map_err(|error| Problem::new(format!("no port is free: {error}")))
-    };
-    configuration["webhook"] = json!({"host": "127.0.0.1", "port": free_port()?});
-    configuration["health"] = json!({"healthProbeBindAddress": format!("127.0.0.1:{}", free_port()?)});
-    configuration["metrics"]["bindAddress"] = format!("127.0.0.1:{}", free_port()?).into();
-    Ok(configuration.to_string())
+    // Others on this machine may have the usual ports.
+    configuration["webhook"] = json!({"host": "127.0.0.1", "port": webhooks});
+    configuration["health"] = json!({"healthProbeBindAddress": format!("127.0.0.1:{probes}")});
+    configuration["metrics"]["bindAddress"] = format!("127.0.0.1:{metrics}").into();
+    write(&config, &configuration.to_string())?;
+    let flag = |name: &str, file: &Path| format!("--{name}={}", file.display());
+    let args = ["manager".to_string(), flag("config", &config), flag("kubeconfig", &kubeconfig)];
+    let process = Process::start(program, &args, dir, &reach.info.logs.join("kueue.log"))?;
+    let (service, port) = WEBHOOK_SERVICE;
+    let route = Route { namespace: NAMESPACE.to_string(), service: service.to_string(), port, to: webhooks };
+    Ok(Started { process, route, probes })
+}
+
+fn free_port() -> Result<u16> {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).and_then(|listener| listener.local_addr());
+    listener.map(|address| address.port()).map_err(|error| Problem::new(format!("no port is free: {error}")))
 }

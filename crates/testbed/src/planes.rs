@@ -193,8 +193,12 @@ impl Plane {
         manager::install(&self.client)
     }
 
-    /// Starts our manager with a configuration, as a child of this process and of the calling thread.
+    /// Starts our manager with a configuration, as a child of this process and of the calling thread, and waits until
+    /// its webhooks can be called.
     pub fn start_manager(&self, program: &Path, configuration: &str, dir: &Path) -> Result<Process> {
-        manager::start(&manager::Reach { client: &self.client, info: &self.info }, program, configuration, dir)
+        let reach = manager::Reach { client: &self.client, info: &self.info };
+        let started = manager::start(&reach, program, configuration, dir)?;
+        self.route(started.route.clone())?;
+        started.await_ready()
     }
 }
