@@ -123,6 +123,7 @@ scenarios! {
     always {
     an_external_check_decides "admission-check"
     bad_references_are_told_and_mended "bad-references"
+    a_topology_that_is_not_there_is_told "bad-topology"
     quota_is_borrowed_and_reclaimed "borrowing-and-reclaim"
     a_circle_of_cohorts_holds_nobody_for_ever "cohort-cycle"
     queues_share_fairly "fair-sharing"
