@@ -10,7 +10,7 @@ use kueue_runtime::informer::Informer;
 use kueue_runtime::key::Key;
 use tokio::sync::mpsc::UnboundedSender;
 
-use crate::owner::Input;
+use crate::owner::{Input, Source};
 
 /// Annotations that only pods have which ask for a place.
 const ASKS_FOR_PLACE: [&str; 5] = [
@@ -156,6 +156,13 @@ fn names_of(pod: &Pod) -> Vec<Key> {
 
 /// Tells the engine's owner about pods.
 pub fn feed_pods(informer: &mut Informer<Pod>, inputs: UnboundedSender<Input>) {
+    let store = informer.store();
+    let all = move || {
+        let mut at_work = AtWork::default();
+        store.all().iter().flat_map(|pod| at_work.changes(None, Some(pod))).collect()
+    };
+    // The owner is gone only while everything ends.
+    drop(inputs.send(Input::Source(Source::new(all))));
     let mut at_work = AtWork::default();
     informer.listen(move |delta| {
         let (old, new) = (delta.old.as_ref(), delta.new.as_ref());
