@@ -6,6 +6,7 @@ mod apis_kueue_v1beta1;
 mod apis_visibility_v1beta2;
 mod cmd_importer_mapping;
 mod field_errors;
+mod job_kind;
 mod job_reconciler;
 mod job_webhook;
 mod pkg_cache_hierarchy;
@@ -17,10 +18,13 @@ mod pkg_config;
 mod pkg_controller_admissionchecks_provisioning;
 mod pkg_controller_core;
 mod pkg_controller_core_indexer;
+mod pkg_controller_elasticjobs;
 mod pkg_controller_failurerecovery;
 mod pkg_controller_jobframework;
 mod pkg_controller_jobs_deployment;
 mod pkg_controller_jobs_job;
+mod pkg_controller_jobs_jobset;
+mod pkg_controller_jobs_kubeflow;
 mod pkg_controller_jobs_pod;
 mod pkg_controller_jobs_statefulset;
 mod pkg_features;
@@ -81,10 +85,18 @@ pub const PACKAGES: &[(&str, Runners)] = &[
     ("pkg-controller-admissionchecks-provisioning", pkg_controller_admissionchecks_provisioning::RUNNERS),
     ("pkg-controller-core", pkg_controller_core::RUNNERS),
     ("pkg-controller-core-indexer", pkg_controller_core_indexer::RUNNERS),
+    ("pkg-controller-elasticjobs", pkg_controller_elasticjobs::RUNNERS),
     ("pkg-controller-failurerecovery", pkg_controller_failurerecovery::RUNNERS),
     ("pkg-controller-jobframework", pkg_controller_jobframework::RUNNERS),
-    ("pkg-controller-jobs-job", pkg_controller_jobs_job::RUNNERS),
     ("pkg-controller-jobs-deployment", pkg_controller_jobs_deployment::RUNNERS),
+    ("pkg-controller-jobs-job", pkg_controller_jobs_job::RUNNERS),
+    ("pkg-controller-jobs-jobset", pkg_controller_jobs_jobset::RUNNERS),
+    ("pkg-controller-jobs-kubeflow-jobs-jaxjob", pkg_controller_jobs_kubeflow::JAX),
+    ("pkg-controller-jobs-kubeflow-jobs-paddlejob", pkg_controller_jobs_kubeflow::PADDLE),
+    ("pkg-controller-jobs-kubeflow-jobs-pytorchjob", pkg_controller_jobs_kubeflow::PYTORCH),
+    ("pkg-controller-jobs-kubeflow-jobs-tfjob", pkg_controller_jobs_kubeflow::TF),
+    ("pkg-controller-jobs-kubeflow-jobs-xgboostjob", pkg_controller_jobs_kubeflow::XGBOOST),
+    ("pkg-controller-jobs-mpijob", pkg_controller_jobs_kubeflow::MPI),
     ("pkg-controller-jobs-pod", pkg_controller_jobs_pod::RUNNERS),
     ("pkg-controller-jobs-statefulset", pkg_controller_jobs_statefulset::RUNNERS),
     ("pkg-features", pkg_features::RUNNERS),

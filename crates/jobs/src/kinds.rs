@@ -2,9 +2,12 @@
 
 pub mod batch_job;
 pub mod deployment;
+pub mod jobset;
+pub mod kubeflow;
 pub mod pod;
 pub mod serving;
 pub mod statefulset;
+mod templates;
 
 use std::pin::Pin;
 
@@ -15,6 +18,35 @@ use kueue_runtime::events::{Event, Recorder, Regarding};
 use kueue_runtime::key::Key;
 
 use crate::job::Job;
+
+/// Does something with a kind of jobs.
+pub trait Visitor {
+    fn visit<J: Job>(&mut self);
+}
+
+macro_rules! kinds {
+    ($($kind:ty),* $(,)?) => {
+        /// Visits the kinds whose frameworks are enabled and that are managed as single objects.
+        pub fn visit_enabled<'n>(frameworks: impl IntoIterator<Item = &'n str>, visitor: &mut impl Visitor) {
+            for name in frameworks {
+                $(if name == <$kind as Job>::FRAMEWORK {
+                    visitor.visit::<$kind>();
+                })*
+            }
+        }
+    };
+}
+
+kinds! {
+    batch_job::Job,
+    jobset::JobSet,
+    kubeflow::jaxjob::JAXJob,
+    kubeflow::mpijob::MPIJob,
+    kubeflow::paddlejob::PaddleJob,
+    kubeflow::pytorchjob::PyTorchJob,
+    kubeflow::tfjob::TFJob,
+    kubeflow::xgboostjob::XGBoostJob,
+}
 
 /// What is told about a job that is deleted because its Workload was switched off long ago: reason and message.
 pub const DELETED: (&str, &str) = (event::job::DELETED, "Deleted job: deactivation retention period expired");
@@ -35,8 +67,20 @@ struct Deleter {
 }
 
 impl Deleters {
-    /// The same with another kind.
-    pub fn with<J: Job>(mut self, recorder: &Recorder) -> Self {
+    /// Deletes jobs of the frameworks that are enabled.
+    pub fn of<'n>(frameworks: impl IntoIterator<Item = &'n str>, recorder: &Recorder) -> Self {
+        struct Adding<'a>(Deleters, &'a Recorder);
+        impl Visitor for Adding<'_> {
+            fn visit<J: Job>(&mut self) {
+                self.0.add::<J>(self.1);
+            }
+        }
+        let mut all = Adding(Self::default(), recorder);
+        visit_enabled(frameworks, &mut all);
+        all.0
+    }
+
+    fn add<J: Job>(&mut self, recorder: &Recorder) {
         let delete = |client: Client, key: Key, uid: String| -> Deletion {
             Box::pin(async move {
                 let deleted = client.delete::<J>(&key, &uid, Dependents::Background).await;
@@ -45,7 +89,6 @@ impl Deleters {
         };
         let recorder = recorder.named(J::EVENT_SOURCE);
         self.0.push(Deleter { api_version: J::api_version(), kind: J::KIND, recorder, delete });
-        self
     }
 
     /// The request that deletes the owner, if it is of a kind that is enabled.
@@ -67,4 +110,37 @@ fn deleted(namespace: &str, owner: &OwnerReference) -> Event {
     let regarding = Regarding { api_version, kind, name, uid, namespace: namespace.to_owned() };
     let (reason, note) = DELETED;
     Event { regarding, is_warning: false, reason: reason.to_owned(), note: note.to_owned() }
+}
+
+#[cfg(test)]
+mod tests {
+    use kueue_api::config::frameworks::Framework;
+
+    use super::*;
+
+    struct Names(Vec<(&'static str, String, &'static str)>);
+
+    impl Visitor for Names {
+        fn visit<J: Job>(&mut self) {
+            self.0.push((J::FRAMEWORK, J::api_version(), J::KIND));
+        }
+    }
+
+    #[test]
+    fn only_kinds_that_are_enabled_are_visited() {
+        let mut names = Names(Vec::new());
+        visit_enabled(["batch/job", "unknown"], &mut names);
+        assert_eq!(names.0, [("batch/job", "batch/v1".to_owned(), "Job")]);
+    }
+
+    #[test]
+    fn each_kind_is_the_one_that_the_configuration_means() {
+        let mut names = Names(Vec::new());
+        let all = kueue_api::config::frameworks::FRAMEWORKS.iter().map(|framework| framework.name);
+        visit_enabled(all, &mut names);
+        for (name, api_version, kind) in names.0 {
+            let known = Framework::named(name).unwrap().kind;
+            assert_eq!((format!("{}/{}", known.group, known.version), known.kind), (api_version, kind));
+        }
+    }
 }

@@ -27,3 +27,5 @@ pub mod owners;
 pub mod reconciler;
 
 pub mod kinds;
+
+pub mod ungater;

@@ -41,8 +41,10 @@ pub(crate) struct Informers {
     pub(crate) by_class: Index,
     /// LocalQueues by their ClusterQueue.
     pub(crate) by_cluster_queue: Index,
-    /// Those of job kinds.
-    jobs: Vec<(watch::Receiver<bool>, Start)>,
+    /// Those of other kinds.
+    others: Vec<(watch::Receiver<bool>, Start)>,
+    /// Those of kinds that the API server may not know yet: nobody waits for all of them.
+    late: Vec<Start>,
 }
 
 fn informer<T: Object + Send + Sync + 'static>() -> Informer<T> {
@@ -73,7 +75,8 @@ impl Informers {
             by_owner,
             by_class,
             by_cluster_queue,
-            jobs: Vec::new(),
+            others: Vec::new(),
+            late: Vec::new(),
         };
         feed(&mut all.namespaces, inputs.clone());
         feed(&mut all.flavors, inputs.clone());
@@ -100,9 +103,19 @@ impl Informers {
         }
     }
 
-    /// Runs the informer of a job kind together with the others.
+    /// Runs the informer of a kind whose API may come later. Who needs what it shows waits for it to be synced.
+    pub(crate) fn add_late<T: Object + Send + Sync + 'static>(
+        &mut self,
+        informer: Informer<T>,
+    ) -> watch::Receiver<bool> {
+        let (synced, start) = prepare(informer);
+        self.late.push(start);
+        synced
+    }
+
+    /// Runs the informer of another kind together with those that there always are.
     pub(crate) fn add<T: Object + Send + Sync + 'static>(&mut self, informer: Informer<T>) {
-        self.jobs.push(prepare(informer));
+        self.others.push(prepare(informer));
     }
 
     /// Starts all of them. The future ends when everything that exists was told.
@@ -121,7 +134,10 @@ impl Informers {
             prepare(self.priority_classes),
             prepare(self.workloads),
         ];
-        all.extend(self.jobs);
+        all.extend(self.others);
+        for start in self.late {
+            start(client.clone(), tasks);
+        }
         let mut synced = Vec::new();
         for (is_synced, start) in all {
             start(client.clone(), tasks);

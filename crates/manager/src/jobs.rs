@@ -1,23 +1,58 @@
-//! Jobs of one kind, connected to everything they depend on.
+//! Jobs of the kinds that are enabled, connected to everything they depend on.
 
 use std::sync::Arc;
 
 use kueue_jobs::job::Job;
+use kueue_jobs::kinds::{Visitor, visit_enabled};
 use kueue_jobs::owners::Owners;
 use kueue_jobs::reconciler::{JobReconciler, controller_values, queue_children, queue_owners};
 use kueue_jobs::step::Settings;
 use kueue_runtime::informer::Store;
 use kueue_runtime::key::Key;
 use kueue_runtime::queue::WorkQueue;
-use kueue_runtime::reconciler::starter;
+use kueue_runtime::reconciler;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
 use crate::informers::{self, Informers};
-use crate::{JobLines, Shared, at_once};
+use crate::{JobLines, Shared, at_once, frameworks};
 
-/// Watches jobs of a kind and the Workloads they own; returns what begins to look at them.
-pub(crate) fn connect<J: Job>(
+/// Begins to look at objects.
+type Start = Box<dyn Fn(&mut JoinSet<()>) + Send + Sync>;
+
+/// Watches jobs of every kind that is enabled; returns what begins to look at them.
+pub(crate) fn connect_enabled(
+    shared: &Shared,
+    informers: &mut Informers,
+    settings: &Arc<Settings>,
+    lines: &JobLines,
+    tasks: &mut JoinSet<()>,
+) -> impl Fn(&mut JoinSet<()>) + use<> {
+    let mut kinds = Connecting { shared, informers, settings, lines, tasks, started: Vec::new() };
+    visit_enabled(frameworks(&shared.config), &mut kinds);
+    let started = kinds.started;
+    move |tasks| started.iter().for_each(|start| start(tasks))
+}
+
+struct Connecting<'a> {
+    shared: &'a Shared,
+    informers: &'a mut Informers,
+    settings: &'a Arc<Settings>,
+    lines: &'a JobLines,
+    tasks: &'a mut JoinSet<()>,
+    started: Vec<Start>,
+}
+
+impl Visitor for Connecting<'_> {
+    fn visit<J: Job>(&mut self) {
+        let start = connect::<J>(self.shared, self.informers, Arc::clone(self.settings), self.lines, self.tasks);
+        self.started.push(Box::new(start));
+    }
+}
+
+/// Watches jobs of a kind and the Workloads they own; returns what begins to look at them, once they are listed: the API
+/// of a kind may be installed later.
+fn connect<J: Job>(
     shared: &Shared,
     informers: &mut Informers,
     settings: Arc<Settings>,
@@ -39,7 +74,7 @@ pub(crate) fn connect<J: Job>(
         let (queue, jobs) = (Arc::clone(&queue), Arc::clone(&jobs));
         move |delta| queue_children(delta, &jobs, by_controller, &queue)
     });
-    informers.add(informer);
+    let synced = informers.add_late(informer);
     tasks.spawn(look_again(lines.look_again.subscribe(), Arc::clone(&jobs), Arc::clone(&queue)));
     let reconciler = JobReconciler {
         client: shared.client.clone(),
@@ -52,7 +87,15 @@ pub(crate) fn connect<J: Job>(
         facts: lines.facts.clone(),
     };
     let at_once = at_once(&shared.config, &format!("{}.{}", J::KIND, J::GROUP));
-    starter(queue, reconciler, at_once)
+    let reconciler = Arc::new(reconciler);
+    move |tasks| {
+        let (queue, reconciler, mut synced) = (Arc::clone(&queue), Arc::clone(&reconciler), synced.clone());
+        tasks.spawn(async move {
+            // An informer that is gone tells nothing more; then everything ends.
+            drop(synced.wait_for(|is_synced| *is_synced).await);
+            reconciler::run(queue, reconciler, at_once).await;
+        });
+    }
 }
 
 /// Lets all jobs be looked at whenever that is asked for.

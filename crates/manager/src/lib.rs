@@ -5,6 +5,7 @@
 //! know all that it knows, and write nothing.
 
 mod connect;
+mod elastic;
 mod failure_recovery;
 mod informers;
 mod jobs;
@@ -17,15 +18,17 @@ mod serve;
 mod topology;
 mod webhooks;
 
+use std::sync::Arc;
+
 use kueue_api::config::Configuration;
 use kueue_api::config::v1beta2::SourceKind;
 use kueue_controllers::owner::{Handle, Input, Owner, Parts, Touched};
 use kueue_core::gates::Gates;
 use kueue_jobs::integrations::Integrations;
 use kueue_jobs::kinds::Deleters;
-use kueue_jobs::kinds::batch_job;
 use kueue_jobs::report::Fact;
 use kueue_jobs::step::Settings as JobSettings;
+use kueue_jobs::ungater::controller::OnUngated;
 use kueue_jobs::workload::Copied;
 use kueue_runtime::client::{Client, Limits, Rate};
 use kueue_runtime::clock::Clock;
@@ -117,7 +120,7 @@ impl Manager {
             metric_labels: MetricLabels::new(&config.metrics.custom_labels, gates),
             facts: fact_line,
             touched,
-            jobs: Deleters::default().with::<batch_job::Job>(&recorder),
+            jobs: Deleters::of(frameworks(&config), &recorder),
             recorder: recorder.clone(),
             metrics: metrics.clone(),
             look_again: look_again.clone(),
@@ -127,10 +130,19 @@ impl Manager {
         let engine = Handle::new(inputs.clone());
         observer.set_scrape(metrics::Scrape::new(metrics.clone(), engine.clone(), &mut informers));
         let shared = Shared { config, client, clock, recorder, engine };
-        let settings = std::sync::Arc::new(job_settings(&shared.config, gates));
+        let settings = Arc::new(job_settings(&shared.config, gates));
         webhooks::connect(&shared.config, &settings, &shared.client, &mut informers, &observer);
+        let on_ungated: OnUngated = {
+            let metrics = metrics.clone();
+            Arc::new(move |gate, queue, seconds| metrics.gate_removed(gate, queue, false, seconds))
+        };
+        let elastic = elastic::connect(&shared, &mut informers, gates, on_ungated);
         let lines = JobLines { facts, look_again };
-        let reconcilers = connect_all(&shared, &mut informers, &inputs, settings, &lines, touched_line, &mut tasks);
+        let others = connect_all(&shared, &mut informers, &inputs, &settings, &lines, touched_line, &mut tasks);
+        let reconcilers = move |tasks: &mut JoinSet<()>| {
+            elastic(tasks);
+            others(tasks);
+        };
         let synced = informers.run(&shared.client, &mut tasks);
         let decide = leading::Decide { inputs, engine: shared.engine, metrics, observer, reconcilers };
         tokio::select! {
@@ -147,7 +159,7 @@ fn connect_all(
     shared: &Shared,
     informers: &mut Informers,
     inputs: &UnboundedSender<Input>,
-    settings: std::sync::Arc<JobSettings>,
+    settings: &Arc<JobSettings>,
     lines: &JobLines,
     touched: UnboundedReceiver<Touched>,
     tasks: &mut JoinSet<()>,
@@ -155,7 +167,7 @@ fn connect_all(
     let gates = settings.gates;
     let queues = queues::connect(shared, informers, touched, tasks);
     let placement = topology::connect(shared, gates, informers, inputs);
-    let jobs = jobs::connect::<batch_job::Job>(shared, informers, settings, lines, tasks);
+    let jobs = jobs::connect_enabled(shared, informers, settings, lines, tasks);
     let provisioning = provisioning::connect(shared, gates, informers, tasks);
     let failure_recovery = failure_recovery::connect(shared, gates, informers);
     move |tasks| {
@@ -167,10 +179,13 @@ fn connect_all(
     }
 }
 
+/// The names of the frameworks that are enabled.
+fn frameworks(config: &Configuration) -> impl Iterator<Item = &str> {
+    config.integrations.iter().flat_map(|jobs| &jobs.frameworks).map(String::as_str)
+}
+
 fn job_settings(config: &Configuration, gates: Gates) -> JobSettings {
-    let integrations = config.integrations.iter();
-    let frameworks = integrations.clone().flat_map(|jobs| &jobs.frameworks).map(String::as_str);
-    let external = integrations.flat_map(|jobs| &jobs.external_frameworks).map(String::as_str);
+    let external = config.integrations.iter().flat_map(|jobs| &jobs.external_frameworks).map(String::as_str);
     let labels = config.metrics.custom_labels.iter();
     let of_workloads = labels.filter(|label| label.source_kind == Some(SourceKind::Workload));
     let annotations = of_workloads.map(|label| label.source_annotation_key.clone());
@@ -183,7 +198,7 @@ fn job_settings(config: &Configuration, gates: Gates) -> JobSettings {
             labels: config.integrations.as_ref().map(|jobs| jobs.label_keys_to_copy.clone()).unwrap_or_default(),
             annotations: annotations.filter(|key| !key.is_empty()).collect(),
         },
-        integrations: Integrations::configured(frameworks, external),
+        integrations: Integrations::configured(frameworks(config), external),
     }
 }
 

@@ -10,7 +10,7 @@ use kueue_api::validation::{cluster_queue, cohort, resource_flavor, workload};
 use kueue_core::field::Errors;
 use kueue_core::gates::Gates;
 use kueue_jobs::job::Job;
-use kueue_jobs::kinds::batch_job;
+use kueue_jobs::kinds::{Visitor, visit_enabled};
 use kueue_jobs::webhook::Around;
 
 use crate::review::{Request, Verdict};
@@ -34,11 +34,7 @@ pub(crate) fn rules<'n>(enabled: impl IntoIterator<Item = &'n str>) -> BTreeMap<
             rules.insert(path(verb, &framework.kind), Rule::LetThrough);
         }
     }
-    for name in enabled {
-        if name == batch_job::Job::FRAMEWORK {
-            add_job::<batch_job::Job>(&mut rules);
-        }
-    }
+    visit_enabled(enabled, &mut Adding(&mut rules));
     let mut own = |verb: &str, kind: &'static str, rule| {
         let kind = GroupVersionKind { group: ClusterQueue::GROUP, version: ClusterQueue::VERSION, kind };
         rules.insert(path(verb, &kind), Rule::Own(rule));
@@ -61,6 +57,14 @@ pub(crate) fn rules<'n>(enabled: impl IntoIterator<Item = &'n str>) -> BTreeMap<
         validate(request, |new| workload::validate(new, gates), |new, old| workload::validate_update(new, old, gates))
     });
     rules
+}
+
+struct Adding<'r>(&'r mut BTreeMap<String, Rule>);
+
+impl Visitor for Adding<'_> {
+    fn visit<J: Job>(&mut self) {
+        add_job::<J>(self.0);
+    }
 }
 
 fn add_job<J: Job>(rules: &mut BTreeMap<String, Rule>) {
