@@ -6,6 +6,7 @@ mod https;
 mod measures;
 mod object;
 mod subject;
+mod webhooks;
 
 use std::path::Path;
 
@@ -44,7 +45,7 @@ const QUICK: Size = Size { writes: 500, objects: 2_000 };
 
 const PER_SECOND: &str = "/s";
 
-pub const ALL: [Measure; 11] = [
+pub const ALL: [Measure; 13] = [
     Measure {
         name: "create",
         about: "creates of a 2 KiB custom resource",
@@ -86,6 +87,20 @@ pub const ALL: [Measure; 11] = [
         unit: PER_SECOND,
         aim: Aim::None,
         run: measures::applies_with_cel,
+    },
+    Measure {
+        name: "create-hooks",
+        about: "creates with a mutating and a validating webhook in process",
+        unit: PER_SECOND,
+        aim: Aim::None,
+        run: measures::creates_with_webhooks,
+    },
+    Measure {
+        name: "status-merge-hooks",
+        about: "merge patches of the status with both webhooks",
+        unit: PER_SECOND,
+        aim: Aim::None,
+        run: measures::merges_with_webhooks,
     },
     Measure { name: "get", about: "gets", unit: PER_SECOND, aim: Aim::None, run: measures::gets },
     Measure {
@@ -155,7 +170,7 @@ impl Measure {
         };
         let met = row.is_aim_reached.map_or("", |is_reached| if is_reached { "yes" } else { "no" });
         let ours = format!("{}{}", short(row.ours), self.unit);
-        println!("{:<17} {ours:>12} {aim:>14} {met:>4}  {}", self.name, self.about);
+        println!("{:<18} {ours:>12} {aim:>14} {met:>4}  {}", self.name, self.about);
     }
 }
 
@@ -166,7 +181,7 @@ pub fn run_all(only: Option<&str>, quick: bool, report: Option<&Path>) -> Result
         bail!("no such measure; there are: {}", ALL.map(|measure| measure.name).join(", "));
     }
     println!("Per second of processor time on one thread, the client's part included.");
-    println!("{:<17} {:>12} {:>14} {:>4}", "measure", "ours", "aim", "met");
+    println!("{:<18} {:>12} {:>14} {:>4}", "measure", "ours", "aim", "met");
     let mut rows = Vec::new();
     for measure in wanted {
         let row = measure.row(run_apart(measure, quick)?);

@@ -54,9 +54,9 @@ impl FieldSet {
     /// The set as `fieldsV1` writes it.
     pub fn json(&self) -> &[u8] {
         self.0.json.get_or_init(|| {
-            let mut json = Vec::new();
+            let mut json = Vec::with_capacity(1024);
             self.root().write(&mut json);
-            json.into()
+            json.as_slice().into()
         })
     }
 

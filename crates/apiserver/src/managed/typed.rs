@@ -53,15 +53,24 @@ fn step_to<'s>(schema: &'s Schema, name: &str) -> (Step, &'s Schema) {
 pub fn identity(schema: &Schema, list: &ListType, item: &Value) -> Step {
     let ListType::Map(keys) = list else { return format!("v:{item}").into() };
     let items = element(schema);
-    let key = |name: &'_ String| {
+    let mut names: Cow<'_, [String]> = keys.into();
+    if !names.is_sorted() {
+        names.to_mut().sort();
+    }
+    let mut out = Vec::with_capacity(64);
+    out.extend_from_slice(b"k:{");
+    for name in names.iter() {
         let default = || items.field(name).and_then(|field| key_default(field)).map(Cow::Owned);
-        item.get(name).map(Cow::Borrowed).or_else(default)
-    };
-    let mut keys: Vec<(&String, Cow<'_, Value>)> = keys.iter().filter_map(|name| Some((name, key(name)?))).collect();
-    keys.sort_by_key(|(name, _)| *name);
-    let parts: Vec<String> =
-        keys.iter().map(|(name, value)| format!("{}:{value}", Value::from(name.as_str()))).collect();
-    format!("k:{{{}}}", parts.join(",")).into()
+        let Some(value) = item.get(name).map(Cow::Borrowed).or_else(default) else { continue };
+        if !out.ends_with(b"{") {
+            out.push(b',');
+        }
+        serde_json::to_writer(&mut out, name).expect("a text can be written");
+        out.push(b':');
+        serde_json::to_writer(&mut out, &*value).expect("keys of objects are texts");
+    }
+    out.push(b'}');
+    String::from_utf8(out).expect("JSON is text").into()
 }
 
 /// The value of a key that is not given: its default, or the zero that Go always writes.

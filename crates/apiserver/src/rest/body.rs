@@ -1,5 +1,6 @@
 //! Reads the body of a request: JSON or YAML into a value, with the keys that occur twice.
 
+use std::borrow::Cow;
 use std::fmt;
 
 use serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
@@ -54,7 +55,7 @@ pub fn parse(bytes: &[u8], encoding: Encoding) -> std::result::Result<Parsed, St
 fn parse_json(bytes: &[u8]) -> std::result::Result<Parsed, String> {
     let mut duplicates = Vec::new();
     // What is no text is replaced, not refused.
-    let text = String::from_utf8_lossy(bytes);
+    let text = std::str::from_utf8(bytes).map_or_else(|_| String::from_utf8_lossy(bytes), Cow::Borrowed);
     let mut deserializer = serde_json::Deserializer::from_str(&text);
     let seed = Tracked { at: Place::Root, duplicates: &mut duplicates };
     let read = seed.deserialize(&mut deserializer);

@@ -106,7 +106,7 @@ impl Server {
                 "reason": "EvictionByEvictionAPI", "message": "Eviction API: evicting",
             });
             set_condition(&mut value, condition);
-            Ok(Next { value, managed: None })
+            Ok(Next { value, managed: None, is_shaped: false })
         })
         .await
     }

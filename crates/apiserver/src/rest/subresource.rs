@@ -78,7 +78,7 @@ impl Server {
                 let back = |of_scale: &Managers| {
                     managed::scale::take_back(&read.managed, &paths.replicas, &resource.api_version(), of_scale.clone())
                 };
-                Ok(Next { value, managed: of_scale.as_ref().map(back) })
+                Ok(Next { value, managed: of_scale.as_ref().map(back), is_shaped: false })
             })
             .await?;
         Ok(Reply::ok(paths.scale_of(&object.value)))
@@ -108,7 +108,7 @@ impl Server {
             .replace(&write, 1, |read| {
                 let mut value = read.value.clone();
                 value["spec"]["finalizers"] = given["spec"]["finalizers"].clone();
-                Ok(Next { value, managed: None })
+                Ok(Next { value, managed: None, is_shaped: false })
             })
             .await?;
         Ok(Reply::ok(typed(resource, &object.whole())))
@@ -150,7 +150,7 @@ impl Server {
             }
             let condition = json!({"type": "PodScheduled", "status": "True", "lastTransitionTime": now});
             set_condition(&mut value, condition);
-            Ok(Next { value, managed: None })
+            Ok(Next { value, managed: None, is_shaped: false })
         })
         .await?;
         Ok(Reply::created(json!({

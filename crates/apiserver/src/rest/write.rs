@@ -15,7 +15,7 @@ use super::reply::Reply;
 use super::service::{Call, Server};
 use super::subresource::ScalePaths;
 use crate::admission::{Attributes, Operation};
-use crate::kinds::rules::{Moment, PartRules, Update};
+use crate::kinds::rules::{Moment, Update};
 use crate::kinds::{Resource, text_at};
 use crate::managed::{self, Live, Managers};
 use crate::meta;
@@ -23,44 +23,14 @@ use crate::patch;
 use crate::status::{About, Result, Status};
 use crate::store::{Key, Object, Refusal};
 
+mod part;
+
+pub use part::Part;
+use part::{keep_status, move_generation, take_status, with_status};
+
 /// How often a patch is made again when somebody else was faster.
 const PATCH_TRIES: usize = 5;
 const MODIFIED: &str = "the object has been modified; please apply your changes to the latest version and try again";
-
-/// Which part of an object a write may change.
-#[derive(Debug, Clone, Copy)]
-pub enum Part {
-    /// All but the status, where status is a part of its own.
-    Main,
-    Status,
-    /// A part that the kind's rules name, with what may change there.
-    Named(&'static PartRules),
-    /// The number of replicas.
-    Scale,
-    /// All of it, as the server itself does.
-    Whole,
-}
-
-impl Part {
-    /// The part that a path names, if it is one that is written like the object itself.
-    pub fn of(resource: &Resource, subresource: &str) -> Option<Self> {
-        match subresource {
-            "" => Some(Part::Main),
-            "status" => Some(Part::Status),
-            name => resource.rules.parts.iter().find(|part| part.name == name).map(Part::Named),
-        }
-    }
-
-    /// How managed fields name the part.
-    fn subresource(self) -> &'static str {
-        match self {
-            Part::Main | Part::Whole => "",
-            Part::Status => "status",
-            Part::Named(part) => part.name,
-            Part::Scale => "scale",
-        }
-    }
-}
 
 /// A write that is under way.
 #[derive(Debug)]
@@ -72,11 +42,13 @@ pub struct Write<'a> {
 }
 
 /// What the next object is made of.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Next {
     pub value: Value,
     /// The managed fields, if they are already those of the new object.
     pub managed: Option<Managers>,
+    /// Whether it has the form of its kind.
+    pub is_shaped: bool,
 }
 
 impl Write<'_> {
@@ -156,7 +128,9 @@ impl Server {
         crate::crd::prepare(resource, &mut value);
         // A custom resource loses what its schema does not know only when it is stored; others see it until then.
         let unpruned = (is_mutated && resource.custom.is_some()).then(|| value.clone());
-        self.shape(resource, &mut value).map_err(Status::internal)?;
+        if is_mutated || !keeps_its_form(resource) {
+            self.shape(resource, &mut value).map_err(Status::internal)?;
+        }
         let name = value["metadata"]["name"].as_str().unwrap_or_default().to_owned();
         let mut errors = meta::validate(&value, resource);
         errors.extend((resource.rules.validate)(&value));
@@ -217,7 +191,8 @@ impl Server {
             let object = self.create_object(&write, value, None).await?;
             return Ok(Reply::object(201, resource, &object, call.accepted));
         }
-        let object = self.replace(&write, 1, |_| Ok(Next { value: value.clone(), managed: None })).await?;
+        let object =
+            self.replace(&write, 1, |_| Ok(Next { value: value.clone(), managed: None, is_shaped: true })).await?;
         Ok(Reply::object(200, resource, &object, call.accepted))
     }
 
@@ -261,7 +236,7 @@ impl Server {
                     return Err(Status::invalid(About { group: "", kind: "", name: "" }, &[error]));
                 }
                 check_name(call, &value)?;
-                Ok(Next { value, managed: None })
+                Ok(Next { value, managed: None, is_shaped: true })
             })
             .await?;
         Ok((object, false))
@@ -294,7 +269,7 @@ impl Server {
                 }
             }
             self.shape(resource, &mut value).map_err(Status::internal)?;
-            Ok(Next { value, managed: Some(managed) })
+            Ok(Next { value, managed: Some(managed), is_shaped: true })
         };
         if self.store.get(&resource.storage, &call.key()).is_none() {
             if !matches!(write.part, Part::Main) {
@@ -368,26 +343,25 @@ impl Server {
     }
 
     /// Everything between what a client wants and what is stored.
-    async fn next_value(&self, write: &Write<'_>, read: &Object, next: Next) -> Result<(Value, Managers)> {
+    async fn next_value(&self, write: &Write<'_>, read: &Object, mut next: Next) -> Result<(Value, Managers)> {
         let (call, resource) = (write.call, write.resource);
-        let Next { mut value, mut managed } = next;
         let old = &read.value;
-        meta::settle_namespace(&mut value, &call.path.namespace)?;
-        meta::owner_warning(&value).into_iter().for_each(|text| call.warn(text));
+        meta::settle_namespace(&mut next.value, &call.path.namespace)?;
+        meta::owner_warning(&next.value).into_iter().for_each(|text| call.warn(text));
         let attributes = Attributes::of_write(call, resource, Operation::Update, write.is_dry_run);
         // Of a scale, and of what the server itself writes, only the caller knows what others may change.
         if matches!(write.part, Part::Main | Part::Status | Part::Named(_)) && self.may_mutate(&attributes) {
             // Who owns what is decided by what the client wants, not by what is made of it.
-            let mut owned = match managed.take() {
+            let mut managed = match next.managed.take() {
                 Some(managed) => managed,
-                None => self.prepare_next(write, read, value.clone(), None)?.1,
+                None => self.prepare_next(write, read, next.clone())?.1,
             };
-            managed::take(&mut value);
-            self.mutate_whole(&attributes, &mut value, &mut owned, Some(read)).await?;
-            managed = Some(owned);
+            managed::take(&mut next.value);
+            self.mutate_whole(&attributes, &mut next.value, &mut managed, Some(read)).await?;
+            next = Next { value: next.value, managed: Some(managed), is_shaped: false };
         }
-        check_preconditions(write, &value, old)?;
-        let (mut value, managed) = self.prepare_next(write, read, value, managed)?;
+        check_preconditions(write, &next.value, old)?;
+        let (mut value, managed) = self.prepare_next(write, read, next)?;
         let mut errors = self.mistakes(write, &value, old);
         if errors.is_empty() && matches!(write.part, Part::Main) {
             errors = (resource.rules.allocate)(&mut value, Some(old), self.moment());
@@ -414,14 +388,9 @@ impl Server {
     }
 
     /// Keeps what this write may not change, gives the object its form and tells who owns what of it.
-    fn prepare_next(
-        &self,
-        write: &Write<'_>,
-        read: &Object,
-        mut value: Value,
-        managed: Option<Managers>,
-    ) -> Result<(Value, Managers)> {
+    fn prepare_next(&self, write: &Write<'_>, read: &Object, next: Next) -> Result<(Value, Managers)> {
         let (resource, old) = (write.resource, &read.value);
+        let Next { mut value, managed, is_shaped } = next;
         meta::carry_over(&mut value, old);
         match write.part {
             Part::Status => {
@@ -447,7 +416,9 @@ impl Server {
         if matches!(write.part, Part::Main | Part::Named(_) | Part::Scale) {
             move_generation(resource, &mut value, old);
         }
-        self.shape(resource, &mut value).map_err(Status::internal)?;
+        if !is_shaped || !keeps_its_form(resource) {
+            self.shape(resource, &mut value).map_err(Status::internal)?;
+        }
         let managed = match (managed, write.part) {
             (Some(managed), _) => managed,
             (None, Part::Whole) => read.managed.clone(),
@@ -504,66 +475,14 @@ impl Server {
     }
 }
 
+/// Whether nothing that the server itself does with an object on its way changes the form it has. Of built-in kinds,
+/// rules may leave what Go would write in another way.
+fn keeps_its_form(resource: &Resource) -> bool {
+    resource.custom.is_some()
+}
+
 pub fn is_deleted(object: &Value) -> bool {
     object["metadata"].get("deletionTimestamp").is_some()
-}
-
-fn take_status(value: &mut Value) -> Option<Value> {
-    value.as_object_mut()?.remove("status")
-}
-
-fn keep_status(value: &mut Value, old: &Value) {
-    if let Some(object) = value.as_object_mut() {
-        match old.get("status") {
-            Some(status) => object.insert("status".into(), status.clone()),
-            None => object.remove("status"),
-        };
-    }
-}
-
-/// The old object with the new status, and with what metadata the kind lets a status write change.
-fn with_status(resource: &Resource, mut new: Value, old: &Value) -> Value {
-    let mut value = old.clone();
-    match new.get_mut("status").map(Value::take) {
-        Some(status) => value["status"] = status,
-        None => {
-            if let Some(object) = value.as_object_mut() {
-                object.remove("status");
-            }
-        }
-    }
-    let mut kept = resource.rules.status_metadata.to_vec();
-    kept.push(managed::FIELD);
-    for name in kept {
-        match new["metadata"].get(name) {
-            Some(given) => value["metadata"][name] = given.clone(),
-            None => {
-                if let Some(metadata) = value["metadata"].as_object_mut() {
-                    metadata.remove(name);
-                }
-            }
-        }
-    }
-    value
-}
-
-/// Generation counts changes of what is neither metadata nor status.
-fn move_generation(resource: &Resource, value: &mut Value, old: &Value) {
-    if !resource.rules.has_generation || resource.rules.keeps_generation {
-        return;
-    }
-    let ignores_status = resource.custom.is_none() || resource.subresource("status").is_some();
-    let relabels = resource.rules.labels_count_as_spec && value["metadata"]["labels"] != old["metadata"]["labels"];
-    if relabels || !desired(value, ignores_status).eq(desired(old, ignores_status)) {
-        let generation = old["metadata"]["generation"].as_i64().unwrap_or_default();
-        value["metadata"]["generation"] = (generation + 1).into();
-    }
-}
-
-/// What an object asks for, by name.
-fn desired(object: &Value, ignores_status: bool) -> impl Iterator<Item = (&String, &Value)> {
-    let fields = object.as_object().into_iter().flatten();
-    fields.filter(move |(name, _)| *name != "metadata" && !(ignores_status && *name == "status"))
 }
 
 /// An object's name is that of its URL.

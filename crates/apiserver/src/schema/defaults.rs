@@ -1,30 +1,28 @@
 //! Fills in the defaults of a schema, where the parent exists.
 
+use std::sync::Arc;
+
 use serde_json::Value;
 
-use super::Schema;
+use super::{Form, Schema};
 
 /// Sets every default that is missing. An explicit `null` counts as missing where the schema does not allow it, and is
 /// dropped when there is no default either.
 pub fn apply(schema: &Schema, value: &mut Value) {
     match value {
         Value::Object(object) => {
-            if let super::Form::Struct { fields, .. } = &*schema.form {
+            if object.values().any(Value::is_null) {
+                object.retain(|name, inner| {
+                    let is_unset = |(_, field): (_, &Arc<Schema>)| !field.is_nullable && field.default.is_none();
+                    !(inner.is_null() && schema.declared(name).is_some_and(is_unset))
+                });
+            }
+            if let Form::Struct { fields, .. } = &*schema.form {
                 for (name, field) in fields {
-                    let is_missing = match object.get(&**name) {
-                        None => true,
-                        Some(Value::Null) => !field.is_nullable,
-                        Some(_) => false,
-                    };
-                    if is_missing {
-                        match &field.default {
-                            Some(default) => {
-                                object.insert(name.to_string(), default.clone());
-                            }
-                            None => {
-                                object.remove(&**name);
-                            }
-                        }
+                    if let Some(default) = &field.default
+                        && !object.contains_key(&**name)
+                    {
+                        object.insert(name.to_string(), default.clone());
                     }
                 }
             }

@@ -11,6 +11,8 @@ use super::{Schema, load};
 #[derive(Debug, Clone, Default)]
 pub struct Keywords {
     pub type_name: Option<String>,
+    /// Whether there is nothing but the name of a type.
+    pub is_bare_type: bool,
     pub format: Option<String>,
     pub required: Vec<String>,
     pub allowed: Vec<Value>,
@@ -62,6 +64,7 @@ impl Keywords {
         };
         Self {
             type_name: source["type"].as_str().map(str::to_owned),
+            is_bare_type: source["type"].is_string() && source.as_object().is_some_and(|all| all.len() == 1),
             format: source["format"].as_str().map(str::to_owned),
             required: strings("required"),
             allowed: source["enum"].as_array().cloned().unwrap_or_default(),

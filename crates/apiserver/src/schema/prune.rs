@@ -44,11 +44,12 @@ fn walk(schema: &Schema, value: &mut Value, trail: Trail<'_>, unknown: &mut Vec<
     match value {
         Value::Object(object) => {
             let is_closed = !schema.keeps_unknown && knows_its_fields(schema);
-            object.retain(|name, inner| {
+            let mut dropped: Vec<String> = Vec::new();
+            for (name, inner) in object.iter_mut() {
                 let at = Trail::Field(&trail, name);
                 if let Some(field) = schema.field(name) {
                     walk(field, inner, at, unknown);
-                    return true;
+                    continue;
                 }
                 let keep =
                     !is_closed || schema.is_embedded && ["apiVersion", "kind", "metadata"].contains(&name.as_str());
@@ -56,9 +57,12 @@ fn walk(schema: &Schema, value: &mut Value, trail: Trail<'_>, unknown: &mut Vec<
                     // Only built-in types have a name.
                     let is_in_metadata = matches!(&*schema.form, Form::Struct { name, .. } if !name.is_empty());
                     unknown.push(Unknown { path: at.to_string(), is_in_metadata });
+                    dropped.push(name.clone());
                 }
-                keep
-            });
+            }
+            for name in dropped {
+                object.remove(&name);
+            }
         }
         Value::Array(items) => {
             if let Some(element) = schema.element() {

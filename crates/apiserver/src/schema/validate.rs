@@ -2,7 +2,7 @@
 //!
 //! On update a value that was there before does not block what changed elsewhere (ratcheting).
 
-use std::collections::BTreeMap;
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use kueue_core::field::{Error, ErrorKind, Path};
@@ -89,21 +89,24 @@ fn type_of(value: &Value) -> &'static str {
 }
 
 fn check_type(schema: &Schema, keywords: &Keywords, value: &Value, at: At<'_>, errors: &mut Vec<Error>) {
-    let found = type_of(value);
     let wanted = match (&*schema.form, keywords.type_name.as_deref()) {
         (Form::IntOrString, _) => "integer,string",
         (_, Some(name)) => name,
         (_, None) => return,
     };
+    if !is_of_type(wanted, value) {
+        errors.push(mistyped(&at(), type_of(value), wanted));
+    }
+}
+
+fn is_of_type(wanted: &str, value: &Value) -> bool {
+    let found = type_of(value);
     let is_whole = |value: &Value| value.as_f64().is_some_and(|number| number.fract() == 0.0 && number.abs() < 9.3e18);
-    let fits = match wanted {
+    match wanted {
         "integer,string" => matches!(found, "integer" | "string"),
         "number" => matches!(found, "integer" | "number"),
         "integer" => found == "integer" || found == "number" && is_whole(value),
         wanted => found == wanted,
-    };
-    if !fits {
-        errors.push(mistyped(&at(), found, wanted));
     }
 }
 
@@ -208,6 +211,16 @@ fn check_size(keywords: &Keywords, value: &Value, at: At<'_>, errors: &mut Vec<E
     }
 }
 
+/// Whether an alternative says no more than a type, and the value has it. Most do, and need not be judged to know that.
+fn is_of_bare_type(schema: &Schema, value: &Value) -> bool {
+    // Numbers that are no 64-bit integers have more rules.
+    if value.is_number() && !value.is_i64() {
+        return false;
+    }
+    let bare = schema.keywords.as_ref().filter(|keywords| keywords.is_bare_type);
+    bare.and_then(|keywords| keywords.type_name.as_deref()).is_some_and(|wanted| is_of_type(wanted, value))
+}
+
 /// `allOf` and its kin are told without a field, and beside the mistakes of the best alternative.
 fn check_combinations(keywords: &Keywords, value: &Value, at: At<'_>, errors: &mut Vec<Error>) {
     let judge = |schema: &Arc<Schema>| judged(schema, value, None, at);
@@ -217,7 +230,7 @@ fn check_combinations(keywords: &Keywords, value: &Value, at: At<'_>, errors: &m
         value: Some(json!("")),
         detail: format!("\"{}\" must {what}", at()),
     };
-    if !keywords.any_of.is_empty() {
+    if !keywords.any_of.is_empty() && !keywords.any_of.iter().any(|one| is_of_bare_type(one, value)) {
         let judged: Vec<Vec<Error>> = keywords.any_of.iter().map(judge).collect();
         if judged.iter().all(|errors| !errors.is_empty()) {
             errors.push(told("validate at least one schema (anyOf)".into()));
@@ -257,22 +270,25 @@ fn check_list_type(schema: &Schema, items: &[Value], at: At<'_>, errors: &mut Ve
     if schema.list == ListType::Atomic || items.len() < 2 {
         return;
     }
-    let key = |item: &Value| -> Value {
-        match &schema.list {
-            ListType::Map(keys) => {
-                Value::Object(keys.iter().filter_map(|key| Some((key.clone(), item.get(key)?.clone()))).collect())
-            }
-            _ => item.clone(),
-        }
+    let keys = match &schema.list {
+        ListType::Map(keys) => keys.as_slice(),
+        _ => &[],
     };
-    let mut seen: BTreeMap<String, usize> = BTreeMap::new();
+    let told = |item: &Value| match keys {
+        [] => item.clone(),
+        keys => keys.iter().filter_map(|key| Some((key.clone(), item.get(key)?.clone()))).collect(),
+    };
+    let mut seen: HashMap<Vec<Option<&Value>>, usize> = HashMap::new();
     for (index, item) in items.iter().enumerate() {
-        let own = key(item);
-        let times = seen.entry(own.to_string()).or_default();
+        let own = match keys {
+            [] => vec![Some(item)],
+            keys => keys.iter().map(|key| item.get(key)).collect(),
+        };
+        let times = seen.entry(own).or_default();
         *times += 1;
         // The third of a kind is not told again.
         if *times == 2 {
-            errors.push(Error::duplicate(&at().index(index), own));
+            errors.push(Error::duplicate(&at().index(index), told(item)));
         }
     }
 }

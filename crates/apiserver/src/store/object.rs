@@ -68,13 +68,14 @@ impl Object {
 
     /// The object as JSON, without apiVersion and kind; made once, however many ask.
     pub fn encoded(&self) -> Bytes {
-        self.encoded.get_or_init(|| encode(&self.value, &self.managed).into()).clone()
+        // Copied, so that what is kept has no room to grow.
+        self.encoded.get_or_init(|| Bytes::copy_from_slice(&encode(&self.value, &self.managed))).clone()
     }
 }
 
 fn encode(value: &Value, managed: &Managers) -> Vec<u8> {
     let managed = if managed.is_empty() { Vec::new() } else { managed.json() };
-    let mut out = Vec::with_capacity(managed.len() + 1024);
+    let mut out = Vec::with_capacity(managed.len() + 4096);
     match value.as_object() {
         Some(object) => write_object(&mut out, object, |out, name, inner| match inner.as_object() {
             Some(metadata) if name == "metadata" => write_metadata(out, metadata, &managed),

@@ -21,7 +21,7 @@ use tokio_rustls::rustls::{ClientConfig, RootCertStore, crypto};
 use super::Size;
 use super::measures::{ROUND, median};
 use super::object::{OBJECTS, name, status_of};
-use super::subject::{MERGE, Subject, on_one_thread, start_server};
+use super::subject::{MERGE, Subject, With, on_one_thread, start_server};
 use crate::meter::cpu_time;
 
 const CONNECTIONS: usize = 8;
@@ -57,7 +57,7 @@ async fn ask(connection: &mut Connection, request: http::Request<Full<Bytes>>) -
 /// Merge patches per second of processor time: client, TLS on both sides and server on one thread.
 pub fn merges(size: Size) -> Result<f64> {
     on_one_thread(async {
-        let subject = Subject::filled(false, ROUND.min(size.writes)).await?;
+        let subject = Subject::filled(With::Nothing, ROUND.min(size.writes)).await?;
         let identity = Identity::generate()?;
         let socket = Socket::bind(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)), &identity).await?;
         let address = socket.address()?;

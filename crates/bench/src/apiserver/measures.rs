@@ -7,7 +7,7 @@ use serde_json::json;
 
 use super::Size;
 use super::object::{OBJECTS, config_map, name, status_of, widget};
-use super::subject::{APPLY, JSON, MERGE, Subject, on_one_thread};
+use super::subject::{APPLY, JSON, MERGE, Subject, With, on_one_thread};
 use crate::meter::{cpu_time, resident_bytes};
 
 /// Objects that writes of a status go round.
@@ -24,9 +24,9 @@ async fn per_second(subject: &Subject, requests: Vec<http::Request<Full<Bytes>>>
     Ok(count as f64 / (cpu_time() - begin).as_secs_f64())
 }
 
-fn create(size: Size, with_cel: bool) -> Result<f64> {
+fn create(size: Size, with: With) -> Result<f64> {
     on_one_thread(async {
-        let subject = Subject::start(with_cel).await?;
+        let subject = Subject::start(with).await?;
         let request = |number| subject.request("POST", OBJECTS, JSON, widget(number).to_string().into());
         let requests = (0..size.writes).map(request).collect::<Result<_>>()?;
         per_second(&subject, requests).await
@@ -34,16 +34,20 @@ fn create(size: Size, with_cel: bool) -> Result<f64> {
 }
 
 pub fn creates(size: Size) -> Result<f64> {
-    create(size, false)
+    create(size, With::Nothing)
 }
 
 pub fn creates_with_cel(size: Size) -> Result<f64> {
-    create(size, true)
+    create(size, With::Cel)
 }
 
-fn merge(size: Size, with_cel: bool) -> Result<f64> {
+pub fn creates_with_webhooks(size: Size) -> Result<f64> {
+    create(size, With::Webhooks)
+}
+
+fn merge(size: Size, with: With) -> Result<f64> {
     on_one_thread(async {
-        let subject = Subject::filled(with_cel, ROUND.min(size.writes)).await?;
+        let subject = Subject::filled(with, ROUND.min(size.writes)).await?;
         let request = |number: usize| {
             let path = format!("{OBJECTS}/{}/status", name(number % ROUND));
             subject.request("PATCH", &path, MERGE, json!({"status": status_of(number)}).to_string().into())
@@ -54,16 +58,20 @@ fn merge(size: Size, with_cel: bool) -> Result<f64> {
 }
 
 pub fn merges(size: Size) -> Result<f64> {
-    merge(size, false)
+    merge(size, With::Nothing)
 }
 
 pub fn merges_with_cel(size: Size) -> Result<f64> {
-    merge(size, true)
+    merge(size, With::Cel)
 }
 
-fn apply(size: Size, with_cel: bool) -> Result<f64> {
+pub fn merges_with_webhooks(size: Size) -> Result<f64> {
+    merge(size, With::Webhooks)
+}
+
+fn apply(size: Size, with: With) -> Result<f64> {
     on_one_thread(async {
-        let subject = Subject::filled(with_cel, ROUND.min(size.writes)).await?;
+        let subject = Subject::filled(with, ROUND.min(size.writes)).await?;
         let request = |number: usize| {
             let name = name(number % ROUND);
             let path = format!("{OBJECTS}/{name}/status?fieldManager=bench&force=true");
@@ -79,16 +87,16 @@ fn apply(size: Size, with_cel: bool) -> Result<f64> {
 }
 
 pub fn applies(size: Size) -> Result<f64> {
-    apply(size, false)
+    apply(size, With::Nothing)
 }
 
 pub fn applies_with_cel(size: Size) -> Result<f64> {
-    apply(size, true)
+    apply(size, With::Cel)
 }
 
 pub fn gets(size: Size) -> Result<f64> {
     on_one_thread(async {
-        let subject = Subject::filled(false, ROUND.min(size.writes)).await?;
+        let subject = Subject::filled(With::Nothing, ROUND.min(size.writes)).await?;
         let request =
             |number: usize| subject.request("GET", &format!("{OBJECTS}/{}", name(number % ROUND)), JSON, Bytes::new());
         let requests = (0..size.writes).map(request).collect::<Result<_>>()?;
@@ -99,7 +107,7 @@ pub fn gets(size: Size) -> Result<f64> {
 /// From a write that is done to the last watcher that has read its event, in milliseconds.
 pub fn watch_fan_out(size: Size) -> Result<f64> {
     on_one_thread(async {
-        let subject = Subject::filled(false, 1).await?;
+        let subject = Subject::filled(With::Nothing, 1).await?;
         let mut watches = Vec::new();
         for _ in 0..WATCHERS {
             let mut watch = subject.open(&format!("{OBJECTS}?watch=1")).await?.into_body();
@@ -128,7 +136,7 @@ pub fn median(mut figures: Vec<f64>) -> f64 {
 /// Memory of the whole process with so many objects in the store, in megabytes.
 pub fn memory(size: Size) -> Result<f64> {
     on_one_thread(async {
-        let subject = Subject::start(false).await?;
+        let subject = Subject::start(With::Nothing).await?;
         for number in 0..size.objects {
             subject.must("POST", "/api/v1/namespaces/default/configmaps", JSON, &config_map(number)).await?;
         }

@@ -10,6 +10,7 @@ use kueue_apiserver::{ApiServer, Settings};
 use serde_json::Value;
 
 use super::object::{DEFINITIONS, OBJECTS, definition, widget};
+use super::webhooks;
 
 pub const MERGE: &str = "application/merge-patch+json";
 pub const APPLY: &str = "application/apply-patch+yaml";
@@ -19,6 +20,16 @@ pub const JSON: &str = "application/json";
 pub struct Subject {
     pub server: ApiServer,
     authorization: String,
+}
+
+/// What a write goes through beside the schema.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum With {
+    Nothing,
+    /// Five rules in CEL.
+    Cel,
+    /// Two webhooks in the same process.
+    Webhooks,
 }
 
 /// A runtime of one thread.
@@ -33,17 +44,20 @@ pub fn start_server() -> ApiServer {
 
 impl Subject {
     /// A server that knows the custom kind.
-    pub async fn start(with_cel: bool) -> Result<Self> {
+    pub async fn start(with: With) -> Result<Self> {
         let server = start_server();
         let authorization = format!("Bearer {}", server.admin_token());
         let subject = Self { server, authorization };
-        subject.must("POST", DEFINITIONS, JSON, &definition(with_cel)).await?;
+        subject.must("POST", DEFINITIONS, JSON, &definition(with == With::Cel)).await?;
+        if with == With::Webhooks {
+            webhooks::add(&subject).await?;
+        }
         Ok(subject)
     }
 
     /// With so many objects in it.
-    pub async fn filled(with_cel: bool, objects: usize) -> Result<Self> {
-        let subject = Self::start(with_cel).await?;
+    pub async fn filled(with: With, objects: usize) -> Result<Self> {
+        let subject = Self::start(with).await?;
         for number in 0..objects {
             subject.must("POST", OBJECTS, JSON, &widget(number)).await?;
         }

@@ -66,7 +66,12 @@ impl Node {
     /// Puts something at a step that comes after all others, or replaces what is there.
     pub fn put(&mut self, step: Step, node: Node) {
         match self.below.last().map(|(last, _)| order(last, &step)) {
-            None | Some(Ordering::Less) => self.below.push((step, node)),
+            None => {
+                // Many places have one place below them, and there are many of those.
+                self.below.reserve_exact(1);
+                self.below.push((step, node));
+            }
+            Some(Ordering::Less) => self.below.push((step, node)),
             Some(_) => *self.child_mut(&step) = node,
         }
     }

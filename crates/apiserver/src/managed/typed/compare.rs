@@ -19,9 +19,6 @@ pub struct Difference {
 
 /// How `new` differs from `old`.
 pub fn compare(schema: &Schema, old: &Value, new: &Value) -> Difference {
-    if old == new {
-        return Difference::default();
-    }
     let found = differing(schema, Some(old), Some(new));
     Difference { changed: FieldSet::of(found.changed), removed: FieldSet::of(found.removed) }
 }
@@ -44,7 +41,6 @@ impl Places {
     }
 }
 
-/// The two are known to differ.
 fn differing(schema: &Schema, old: Option<&Value>, new: Option<&Value>) -> Places {
     let shape = [new, old].into_iter().flatten().find(|value| !value.is_null()).unwrap_or(&Value::Null);
     let view = view(schema, shape);

@@ -101,3 +101,30 @@ fn a_value_that_did_not_change_is_not_judged_again() {
         ["y: Too long: may not be more than 1 bytes"]
     );
 }
+
+#[test]
+fn one_alternative_that_fits_is_enough() {
+    let quantity = json!({"x-kubernetes-int-or-string": true, "anyOf": [{"type": "integer"}, {"type": "string"}]});
+    let bounded =
+        json!({"type": "integer", "anyOf": [{"type": "integer", "minimum": 5}, {"type": "integer", "maximum": 2}]});
+    for (schema, value) in
+        [(&quantity, json!(1)), (&quantity, json!("1Gi")), (&bounded, json!(7)), (&bounded, json!(1))]
+    {
+        assert_eq!(say(schema, value), Vec::<String>::new());
+    }
+    for (schema, value) in [(&quantity, json!(true)), (&bounded, json!(3))] {
+        let told = say(schema, value);
+        assert!(told.iter().any(|one| one.contains("must validate at least one schema (anyOf)")), "{told:?}");
+    }
+}
+
+#[test]
+fn an_element_is_there_once() {
+    let list = json!({"type": "array", "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["a", "b"],
+        "items": {"type": "object", "properties": {"a": {"type": "string"}, "b": {"type": "integer"}}}});
+    assert_eq!(say(&list, json!([{"a": "x", "b": 1}, {"a": "x", "b": 2}, {"a": "x"}])), Vec::<String>::new());
+    let thrice = say(&list, json!([{"a": "x", "b": 1}, {"b": 1, "a": "x"}, {"a": "x", "b": 1}]));
+    assert_eq!(thrice, [r#"x[1]: Duplicate value: {"a":"x","b":1}"#]);
+    let set = json!({"type": "array", "x-kubernetes-list-type": "set", "items": {"type": "string"}});
+    assert_eq!(say(&set, json!(["p", "q", "p"])), [r#"x[2]: Duplicate value: "p""#]);
+}
