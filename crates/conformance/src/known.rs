@@ -15,6 +15,8 @@ const NEVER_BY_DEFAULT: &str = "a missing reclaimWithinCohort is Never, as the A
 
 /// Why a recording with a selector of pods may differ.
 const NO_POD_SELECTOR: &str = "pods are not selected by their labels, which no configuration can ask for any more";
+/// Why a recording in which Kueue waits for its own writes may differ.
+const SEEN_IS_SEEN: &str = "a pod that is seen without its gate is not waited for any more";
 
 /// Why the case may have another outcome than the recorded one, if it may.
 pub(crate) fn difference(case: &Case) -> Option<&'static str> {
@@ -23,6 +25,9 @@ pub(crate) fn difference(case: &Case) -> Option<&'static str> {
     }
     if case.has("podSelector.matchExpressions") {
         return Some(NO_POD_SELECTOR);
+    }
+    if case.has("expectUIDs") {
+        return Some(SEEN_IS_SEEN);
     }
     (case.raw("enableFairSharing") == true && has_incomplete_preemption(case)).then_some(NEVER_BY_DEFAULT)
 }

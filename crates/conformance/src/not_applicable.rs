@@ -64,6 +64,10 @@ pub const NOT_APPLICABLE: &[(&str, &str)] = &[
         "pkg-controller-jobframework/TestSetupIndexes",
         "indexes of Go's client by field path; ours finds the Workloads of any owner",
     ),
+    (
+        "pkg-controller-tas/TestDrainPendingNodes",
+        "a set of node names under a lock, emptied every ten seconds; the engine wakes who waits when a pod frees a node",
+    ),
     ("pkg-podset/TestAddOrUpdateLabel", "adds an entry to a map, with Go's nil maps in mind"),
     ("pkg-resources/TestLazyRequests", "when Go copies a map before writing to it; the operations are code, not data"),
     ("pkg-resources/TestSliceRequests_Clone", "copying a value, which the language does for us"),

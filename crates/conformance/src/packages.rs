@@ -27,6 +27,7 @@ mod pkg_controller_jobs_jobset;
 mod pkg_controller_jobs_kubeflow;
 mod pkg_controller_jobs_pod;
 mod pkg_controller_jobs_statefulset;
+mod pkg_controller_tas;
 mod pkg_features;
 mod pkg_metrics;
 mod pkg_podset;
@@ -99,6 +100,7 @@ pub const PACKAGES: &[(&str, Runners)] = &[
     ("pkg-controller-jobs-mpijob", pkg_controller_jobs_kubeflow::MPI),
     ("pkg-controller-jobs-pod", pkg_controller_jobs_pod::RUNNERS),
     ("pkg-controller-jobs-statefulset", pkg_controller_jobs_statefulset::RUNNERS),
+    ("pkg-controller-tas", pkg_controller_tas::RUNNERS),
     ("pkg-features", pkg_features::RUNNERS),
     ("pkg-metrics", pkg_metrics::RUNNERS),
     ("pkg-podset", pkg_podset::RUNNERS),
