@@ -106,9 +106,8 @@ fn is_definition(resource: &Resource) -> bool {
 impl Server {
     /// A stored object as this version shows it.
     pub async fn shown(&self, resource: &Resource, object: &Arc<Object>) -> Result<Arc<Object>> {
-        if resource.storage == "events" {
-            let other = crate::kinds::rules::event_form(&resource.group, &object.value);
-            return Ok(other.map_or_else(|| Arc::clone(object), |value| Arc::new(object.shown_as(value))));
+        if let Some(value) = rules::shown_form(resource, &object.value) {
+            return Ok(Arc::new(object.shown_as(value)));
         }
         if resource.custom.as_ref().is_none_or(|custom| custom.is_uniform) {
             return Ok(Arc::clone(object));

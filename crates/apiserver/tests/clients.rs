@@ -129,3 +129,26 @@ async fn a_page_that_a_client_has_is_not_sent_again() {
         assert_eq!((first.status().as_u16(), ask(&tag).await.status().as_u16()), (200, 304), "{path}");
     }
 }
+
+#[tokio::test(start_paused = true)]
+async fn an_autoscaler_is_the_same_in_both_versions() {
+    let server = server();
+    let path = |version: &str| format!("/apis/autoscaling/{version}/namespaces/default/horizontalpodautoscalers");
+    let plain = ("application/json", "application/json");
+    let target = json!({"apiVersion": "apps/v1", "kind": "Deployment", "name": "d"});
+    for (name, percentage, wanted) in [("a", json!(33), 33), ("b", Value::Null, 80)] {
+        let spec = json!({"maxReplicas": 3, "scaleTargetRef": target, "targetCPUUtilizationPercentage": percentage});
+        let body = json!({"metadata": {"name": name}, "spec": spec}).to_string().into_bytes();
+        let (code, _, made) = exchange(&server, &format!("POST {}", path("v1")), plain, body).await;
+        let made: Value = serde_json::from_slice(&made).expect("JSON");
+        assert_eq!((code, &made["spec"]["targetCPUUtilizationPercentage"]), (201, &json!(wanted)), "{made}");
+        assert!(made["spec"].get("metrics").is_none(), "{made}");
+        let (_, second) = get(&server, &format!("{}/{name}", path("v2")), "").await;
+        let cpu = json!({"name": "cpu", "target": {"type": "Utilization", "averageUtilization": wanted}});
+        assert_eq!(second["spec"]["metrics"], json!([{"type": "Resource", "resource": cpu}]));
+        assert!(second["spec"].get("targetCPUUtilizationPercentage").is_none(), "{second}");
+        let (_, list) = get(&server, &path("v1"), "").await;
+        let last = list["items"].as_array().expect("a list").last().expect("the one just made");
+        assert_eq!(last["spec"], made["spec"]);
+    }
+}

@@ -9,6 +9,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use crate::dial::Client;
+use crate::kinds::rules::stored_form;
 use crate::kinds::{Resource, group_version, text_at};
 use crate::managed::{self, Managers};
 use crate::rest::service::Server;
@@ -80,7 +81,9 @@ impl Server {
 
     /// An object as it is stored.
     pub async fn stored_form(&self, resource: &Resource, mut value: Value, managed: Managers) -> Result<Content> {
-        let Some(webhook) = webhook(resource) else { return Ok(Content { value, managed: Some(managed) }) };
+        let Some(webhook) = webhook(resource) else {
+            return Ok(Content { value: stored_form(resource, value), managed: Some(managed) });
+        };
         let has = resource.api_version();
         let mut stored = if webhook.storage == has {
             value

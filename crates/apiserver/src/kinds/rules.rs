@@ -8,6 +8,7 @@ use kueue_core::name;
 use kueue_core::time::Time;
 use serde_json::Value;
 
+use super::Resource;
 use crate::random::Random;
 use crate::store::Store;
 
@@ -236,10 +237,25 @@ pub fn of(group: &str, plural: &str) -> &'static Rules {
     }
 }
 
-/// An event in the form in which a group shows it; nothing when that is the form it has.
-pub fn event_form(group: &str, value: &Value) -> Option<Value> {
-    let shown = if group.is_empty() { event_in_core(value) } else { event::to_group(value.clone()) };
+const AUTOSCALERS: &str = "horizontalpodautoscalers.autoscaling";
+
+/// A stored object of a built-in kind in the form in which its group or version shows it; nothing when it has that form.
+pub fn shown_form(resource: &Resource, value: &Value) -> Option<Value> {
+    let shown = match (resource.storage.as_str(), resource.group.as_str(), resource.version.as_str()) {
+        ("events", "", _) => event_in_core(value),
+        ("events", ..) => event::to_group(value.clone()),
+        (AUTOSCALERS, _, "v1") => autoscaler::to_first(value.clone()),
+        _ => return None,
+    };
     (shown != *value).then_some(shown)
+}
+
+/// An object of a built-in kind in the form in which it is stored.
+pub fn stored_form(resource: &Resource, value: Value) -> Value {
+    match (resource.storage.as_str(), resource.version.as_str()) {
+        (AUTOSCALERS, "v1") => autoscaler::to_second(value),
+        _ => value,
+    }
 }
 
 /// An event in the form of the core group.

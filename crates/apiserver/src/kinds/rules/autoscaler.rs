@@ -6,6 +6,10 @@ use serde_json::{Value, json};
 use super::check::Field;
 use super::{Rules, Update, set_default};
 
+mod versions;
+
+pub use versions::{to_first, to_second};
+
 pub static RULES: Rules = Rules { default, validate, validate_status, ..Rules::PLAIN };
 
 const WINDOW_SECONDS_MAX: i64 = 3600;
@@ -27,6 +31,27 @@ fn default(object: &mut Value) {
     {
         let cpu = json!({"name": "cpu", "target": {"type": "Utilization", "averageUtilization": 80}});
         spec["metrics"] = json!([{"type": "Resource", "resource": cpu}]);
+    }
+    if let Some(behavior) = spec.get_mut("behavior").filter(|behavior| behavior.is_object()) {
+        default_behavior(behavior);
+    }
+}
+
+/// Who says something of one direction gets the rest of both.
+fn default_behavior(behavior: &mut Value) {
+    let policy = |kind: &str, value: i64| json!({"type": kind, "value": value, "periodSeconds": 15});
+    let directions = [
+        ("scaleUp", json!([policy("Pods", 4), policy("Percent", 100)])),
+        ("scaleDown", json!([policy("Percent", 100)])),
+    ];
+    for (direction, policies) in directions {
+        set_default(behavior, direction, json!({}));
+        let rules = &mut behavior[direction];
+        set_default(rules, "selectPolicy", "Max");
+        set_default(rules, "policies", policies);
+        if direction == "scaleUp" {
+            set_default(rules, "stabilizationWindowSeconds", 0);
+        }
     }
 }
 
@@ -115,6 +140,19 @@ fn validate_status(update: Update<'_>) -> Errors {
 mod tests {
     use super::super::check::lines;
     use super::*;
+
+    #[test]
+    fn one_direction_brings_the_other() {
+        let mut object = json!({"spec": {"behavior": {"scaleDown": {"stabilizationWindowSeconds": 5}}}});
+        default(&mut object);
+        let policy = |kind: &str, value: i64| json!({"type": kind, "value": value, "periodSeconds": 15});
+        let (up, down) = (json!([policy("Pods", 4), policy("Percent", 100)]), json!([policy("Percent", 100)]));
+        let expected = json!({
+            "scaleUp": {"stabilizationWindowSeconds": 0, "selectPolicy": "Max", "policies": up},
+            "scaleDown": {"stabilizationWindowSeconds": 5, "selectPolicy": "Max", "policies": down},
+        });
+        assert_eq!(object["spec"]["behavior"], expected);
+    }
 
     #[test]
     fn an_autoscaler_has_bounds_and_a_target() {
