@@ -66,6 +66,15 @@ impl Owner {
         self.touch_queues_around(key);
     }
 
+    /// Whether an object differs from the one that is known in its version at most.
+    fn says_nothing_new(&self, key: &Key, object: &Workload) -> bool {
+        self.known.get(key).is_some_and(|known| {
+            let mut known = (**known).clone();
+            known.metadata.resource_version.clone_from(&object.metadata.resource_version);
+            known == *object
+        })
+    }
+
     /// What surrounds some Workloads changed: they may ask for something else now.
     pub(super) fn tell_again(&mut self, is_meant: impl Fn(&Workload) -> bool) {
         for key in self.known.keys(is_meant) {
@@ -264,8 +273,12 @@ impl Owner {
             Ok(Some(object)) if sent == Sent::Read => {
                 self.count_change(self.known.get(&key), &object);
                 slot.succeed();
-                slot.is_dirty = false;
-                self.believe(&key, object);
+                // Where nothing changed that a decision could rest on, what was decided counts and is sent again.
+                slot.is_dirty = self.says_nothing_new(&key, &object);
+                match slot.is_dirty {
+                    true => self.known.set(key.clone(), object),
+                    false => self.believe(&key, object),
+                }
             }
             Ok(Some(object)) => {
                 self.count_change(self.known.get(&key), &object);
