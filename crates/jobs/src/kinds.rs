@@ -80,6 +80,12 @@ impl Deleters {
         all.0
     }
 
+    /// And of one more kind.
+    pub fn with<J: Job>(mut self, recorder: &Recorder) -> Self {
+        self.add::<J>(recorder);
+        self
+    }
+
     fn add<J: Job>(&mut self, recorder: &Recorder) {
         let delete = |client: Client, key: Key, uid: String| -> Deletion {
             Box::pin(async move {

@@ -12,6 +12,7 @@ mod jobs;
 mod leading;
 mod metrics;
 mod observer;
+mod pods;
 mod provisioning;
 mod queues;
 mod serve;
@@ -26,6 +27,7 @@ use kueue_controllers::owner::{Handle, Input, Owner, Parts, Touched};
 use kueue_core::gates::Gates;
 use kueue_jobs::integrations::Integrations;
 use kueue_jobs::kinds::Deleters;
+use kueue_jobs::kinds::pod;
 use kueue_jobs::report::Fact;
 use kueue_jobs::step::Settings as JobSettings;
 use kueue_jobs::ungater::controller::OnUngated;
@@ -120,7 +122,7 @@ impl Manager {
             metric_labels: MetricLabels::new(&config.metrics.custom_labels, gates),
             facts: fact_line,
             touched,
-            jobs: Deleters::of(frameworks(&config), &recorder),
+            jobs: Deleters::of(frameworks(&config), &recorder).with::<pod::Pod>(&recorder),
             recorder: recorder.clone(),
             metrics: metrics.clone(),
             look_again: look_again.clone(),
@@ -167,6 +169,7 @@ fn connect_all(
     let gates = settings.gates;
     let queues = queues::connect(shared, informers, touched, tasks);
     let placement = topology::connect(shared, gates, informers, inputs);
+    let pods = pods::connect(shared, informers, settings, lines, tasks);
     let jobs = jobs::connect_enabled(shared, informers, settings, lines, tasks);
     let provisioning = provisioning::connect(shared, gates, informers, tasks);
     let failure_recovery = failure_recovery::connect(shared, gates, informers);
@@ -176,6 +179,7 @@ fn connect_all(
         placement(tasks);
         provisioning(tasks);
         failure_recovery(tasks);
+        pods.iter().for_each(|start| start(tasks));
     }
 }
 

@@ -21,9 +21,6 @@ use super::slot::{Errand, Sent, Slot};
 use super::status::{Distance, distance, says_the_same};
 use super::{Owner, engine_key};
 
-/// Field manager of the condition PodsReady.
-const FIELD_MANAGER_PODS_READY: &str = "kueue-job-controller-PodsReady";
-
 /// What became of a request.
 #[derive(Debug)]
 pub(super) struct Answer {
@@ -204,8 +201,8 @@ impl Owner {
                 slot.events.clear();
                 None
             }
-            Distance::PodsReady(condition) => {
-                Some(Patch::apply(condition_patch(&wanted, &condition), FIELD_MANAGER_PODS_READY))
+            Distance::OwnCondition(condition, manager) => {
+                Some(Patch::apply(condition_patch(&wanted, &condition), manager))
             }
             Distance::Decision => Some(Patch::apply(admission_patch(&wanted), FIELD_MANAGER_ADMISSION)),
         }

@@ -6,6 +6,12 @@ use kueue_api::kueue::v1beta2::WorkloadStatus;
 use kueue_api::meta::Condition;
 use kueue_engine::Status;
 
+/// Conditions that follow from what jobs report, each written by a field manager of its own.
+const OWN_CONDITIONS: [(&str, &str); 2] = [
+    (condition::PODS_READY, "kueue-job-controller-PodsReady"),
+    (condition::WAITING_FOR_REPLACEMENT_PODS, "kueue-job-controller-WaitingForReplacementPods"),
+];
+
 /// What has to be written to make one status of the other.
 #[derive(Clone, PartialEq, Debug)]
 pub(super) enum Distance {
@@ -13,8 +19,8 @@ pub(super) enum Distance {
     Same,
     /// Only texts, which nobody needs to be told on their own.
     Words,
-    /// One condition that has a field manager of its own.
-    PodsReady(Condition),
+    /// One condition that has a field manager of its own, and which.
+    OwnCondition(Condition, &'static str),
     /// What was decided.
     Decision,
 }
@@ -27,15 +33,17 @@ pub(super) fn distance(there: &WorkloadStatus, wanted: &WorkloadStatus) -> Dista
     if bare_there == bare_wanted {
         return Distance::Words;
     }
-    let others = |mut status: WorkloadStatus| {
-        status.conditions.retain(|condition| condition.r#type != condition::PODS_READY);
+    let without = |status: &WorkloadStatus, kind: &str| {
+        let mut status = status.clone();
+        status.conditions.retain(|condition| condition.r#type != kind);
         status
     };
-    let pods_ready = wanted.conditions.iter().find(|condition| condition.r#type == condition::PODS_READY);
-    match pods_ready {
-        Some(condition) if others(bare_there) == others(bare_wanted) => Distance::PodsReady(condition.clone()),
-        _ => Distance::Decision,
-    }
+    let own = OWN_CONDITIONS.iter().find_map(|(kind, manager)| {
+        let wanted = wanted.conditions.iter().find(|condition| condition.r#type == *kind)?;
+        let is_alone = without(&bare_there, kind) == without(&bare_wanted, kind);
+        is_alone.then(|| Distance::OwnCondition(wanted.clone(), manager))
+    });
+    own.unwrap_or(Distance::Decision)
 }
 
 /// Whether a text under this reason names somebody's mistake: another text is another mistake, and not the same one in
@@ -119,10 +127,13 @@ mod tests {
     }
 
     #[test]
-    fn readiness_of_pods_is_written_on_its_own_when_it_is_alone() {
+    fn what_jobs_report_of_pods_is_written_on_its_own_when_it_is_alone() {
         let there = status(&[("Admitted", "Admitted", "")], json!({}));
         let ready = status(&[("Admitted", "Admitted", "x"), ("PodsReady", "Started", "all")], json!({}));
-        assert!(matches!(distance(&there, &ready), Distance::PodsReady(condition) if condition.reason == "Started"));
+        assert!(matches!(distance(&there, &ready), Distance::OwnCondition(ready, _) if ready.reason == "Started"));
+        let lost = status(&[("Admitted", "Admitted", ""), ("WaitingForReplacementPods", "PodsFailed", "")], json!({}));
+        let manager = "kueue-job-controller-WaitingForReplacementPods";
+        assert!(matches!(distance(&there, &lost), Distance::OwnCondition(_, found) if found == manager));
         let both = status(&[("Admitted", "Other", ""), ("PodsReady", "Started", "all")], json!({}));
         assert_eq!(distance(&there, &both), Distance::Decision);
     }

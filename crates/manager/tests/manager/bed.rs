@@ -109,8 +109,13 @@ pub(crate) struct Bed {
 impl Bed {
     /// A manager, and a queue `lq` with so much cpu of the flavor `blue`.
     pub(crate) async fn with_queue(cpu: &str) -> Self {
+        Self::configured(cpu, "").await
+    }
+
+    /// The same with more lines of configuration.
+    pub(crate) async fn configured(cpu: &str, more: &str) -> Self {
         let mut bed = Self::empty().await;
-        bed.start_manager();
+        bed.start_configured(more);
         bed.create_queue(cpu).await;
         bed
     }
@@ -156,7 +161,11 @@ impl Bed {
     }
 
     pub(crate) fn start_manager(&mut self) {
-        let manager = self.manager(CONFIG, "test", &self.writes);
+        self.start_configured("");
+    }
+
+    fn start_configured(&mut self, more: &str) {
+        let manager = self.manager(&format!("{CONFIG}{more}"), "test", &self.writes);
         self.run(manager);
     }
 

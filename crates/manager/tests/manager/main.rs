@@ -3,6 +3,7 @@
 mod bed;
 mod failure_recovery;
 mod placement;
+mod pods;
 mod provisioning;
 mod replicas;
 mod scenarios;

@@ -1,0 +1,120 @@
+//! Pods and groups of pods, and the jobs whose pods wait instead of them, connected to everything they depend on.
+
+use std::sync::Arc;
+
+use kueue_api::config::frameworks::POD;
+use kueue_core::gates::Gates;
+use kueue_jobs::job::Job as _;
+use kueue_jobs::kinds::deployment;
+use kueue_jobs::kinds::pod::expectations::Expectations;
+use kueue_jobs::kinds::pod::reconciler::{PodReconciler, Request, group_values};
+use kueue_jobs::kinds::pod::{self, Pod};
+use kueue_jobs::kinds::statefulset::reconciler::StatefulSetReconciler;
+use kueue_jobs::kinds::statefulset::{self, StatefulSet};
+use kueue_jobs::owners::Owners;
+use kueue_jobs::reconciler::{JobReconciler, controller_values};
+use kueue_jobs::step::Settings;
+use kueue_runtime::informer::{Informer, Store};
+use kueue_runtime::key::Key;
+use kueue_runtime::queue::WorkQueue;
+use kueue_runtime::reconciler::starter;
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+
+use crate::informers::{self, Informers};
+use crate::{JobLines, Shared, at_once};
+
+/// Begins to look at something.
+pub(crate) type Start = Box<dyn Fn(&mut JoinSet<()>) + Send + Sync>;
+
+/// Watches pods, if any kind is enabled that needs them; returns what begins to look at them.
+pub(crate) fn connect(
+    shared: &Shared,
+    informers: &mut Informers,
+    settings: &Arc<Settings>,
+    lines: &JobLines,
+    tasks: &mut JoinSet<()>,
+) -> Vec<Start> {
+    let integrations = shared.config.integrations.iter();
+    let enabled: Vec<&str> = integrations.flat_map(|jobs| &jobs.frameworks).map(String::as_str).collect();
+    let has = |framework: &str| enabled.contains(&framework);
+    if ![POD, deployment::FRAMEWORK, statefulset::FRAMEWORK].into_iter().any(has) {
+        return Vec::new();
+    }
+    let gates = settings.gates;
+    let mut informer: Informer<Pod> = Informer::new(pod::project);
+    let pods = informer.store();
+    let by_group = pods.index(group_values(gates));
+    let (queue, expectations): (Arc<WorkQueue<Request>>, Arc<Expectations>) = Default::default();
+    informer.listen({
+        let (queue, expectations) = (Arc::clone(&queue), Arc::clone(&expectations));
+        move |delta| pod::reconciler::on_pod(delta, gates, &expectations, &queue)
+    });
+    informers.workloads.listen({
+        let queue = Arc::clone(&queue);
+        move |delta| pod::reconciler::on_workload(delta, gates, &queue)
+    });
+    tasks.spawn(look_again(lines.look_again.subscribe(), Arc::clone(&pods), gates, Arc::clone(&queue)));
+    let jobs = looks(shared, informers, settings, lines, &pods);
+    let reconciler = PodReconciler { jobs, by_group, expectations, needs_parent: !has(POD) };
+    let mut starts: Vec<Start> = vec![Box::new(starter(queue, reconciler, at_once(&shared.config, "Pod")))];
+    if has(statefulset::FRAMEWORK) {
+        let (mut sets_informer, sets) = informers::new::<StatefulSet>();
+        let queue: Arc<WorkQueue<Key>> = Arc::default();
+        sets_informer.listen({
+            let queue = Arc::clone(&queue);
+            move |delta| queue.add(delta.key.clone())
+        });
+        informer.listen({
+            let queue = Arc::clone(&queue);
+            move |delta| statefulset::reconciler::on_pod(delta, &queue)
+        });
+        informers.workloads.listen({
+            let queue = Arc::clone(&queue);
+            move |delta| statefulset::reconciler::on_workload(delta, &queue)
+        });
+        informers.add(sets_informer);
+        let reconciler = StatefulSetReconciler {
+            by_controller: pods.index(controller_values),
+            pods: looks(shared, informers, settings, lines, &pods),
+            by_group,
+            sets,
+            recorder: shared.recorder.named(statefulset::EVENT_SOURCE),
+        };
+        starts.push(Box::new(starter(queue, reconciler, at_once(&shared.config, "StatefulSet.apps"))));
+    }
+    informers.add(informer);
+    starts
+}
+
+/// What looks at single pods, and does what is to be done about any.
+fn looks(
+    shared: &Shared,
+    informers: &Informers,
+    settings: &Arc<Settings>,
+    lines: &JobLines,
+    pods: &Arc<Store<Pod>>,
+) -> JobReconciler<Pod> {
+    JobReconciler {
+        client: shared.client.clone(),
+        clock: shared.clock,
+        recorder: shared.recorder.named(Pod::EVENT_SOURCE),
+        settings: Arc::clone(settings),
+        jobs: Arc::clone(pods),
+        stores: informers.stores(),
+        owners: Owners::new(shared.client.clone()),
+        facts: lines.facts.clone(),
+    }
+}
+
+/// Lets all pods be looked at whenever that is asked for.
+async fn look_again(
+    mut asked: watch::Receiver<u64>,
+    pods: Arc<Store<Pod>>,
+    gates: Gates,
+    queue: Arc<WorkQueue<Request>>,
+) {
+    while asked.changed().await.is_ok() {
+        pods.all().iter().for_each(|pod| queue.add(Request::of(pod, gates)));
+    }
+}
