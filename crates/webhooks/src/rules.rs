@@ -10,8 +10,11 @@ use kueue_api::validation::{cluster_queue, cohort, resource_flavor, workload};
 use kueue_core::field::Errors;
 use kueue_core::gates::Gates;
 use kueue_jobs::job::Job;
+use kueue_jobs::kinds::deployment::{self, Deployment};
+use kueue_jobs::kinds::pod::Pod;
+use kueue_jobs::kinds::statefulset::{self, StatefulSet};
 use kueue_jobs::kinds::{Visitor, visit_enabled};
-use kueue_jobs::webhook::Around;
+use kueue_jobs::webhook::{Around, Unanswerable};
 
 use crate::review::{Request, Verdict};
 
@@ -34,7 +37,9 @@ pub(crate) fn rules<'n>(enabled: impl IntoIterator<Item = &'n str>) -> BTreeMap<
             rules.insert(path(verb, &framework.kind), Rule::LetThrough);
         }
     }
-    visit_enabled(enabled, &mut Adding(&mut rules));
+    let enabled: Vec<&str> = enabled.into_iter().collect();
+    visit_enabled(enabled.iter().copied(), &mut Adding(&mut rules));
+    add_pods(&enabled, &mut rules);
     let mut own = |verb: &str, kind: &'static str, rule| {
         let kind = GroupVersionKind { group: ClusterQueue::GROUP, version: ClusterQueue::VERSION, kind };
         rules.insert(path(verb, &kind), Rule::Own(rule));
@@ -69,12 +74,7 @@ impl Visitor for Adding<'_> {
 
 fn add_job<J: Job>(rules: &mut BTreeMap<String, Rule>) {
     let kind = GroupVersionKind { group: J::GROUP, version: J::VERSION, kind: J::KIND };
-    let mutate = |request: &Request, around: &Around<'_>| {
-        let before: J = request.new_object()?;
-        let mut after = before.clone();
-        after.complete(around).map_err(|error| Verdict::Denied(error.to_string()))?;
-        Ok(Verdict::changed(&before, &after))
-    };
+    let mutate = |request: &Request, around: &Around<'_>| complete(request, |job: &mut J| job.complete(around));
     rules.insert(path("mutate", &kind), Rule::Job(mutate));
     let validate = |request: &Request, around: &Around<'_>| {
         let (create, update) =
@@ -82,6 +82,52 @@ fn add_job<J: Job>(rules: &mut BTreeMap<String, Rule>) {
         validate(request, create, update)
     };
     rules.insert(path("validate", &kind), Rule::Job(validate));
+}
+
+/// Pods, and what only lets its pods wait. Where that is enabled, pods are looked at as well.
+fn add_pods(enabled: &[&str], rules: &mut BTreeMap<String, Rule>) {
+    let has = |framework: &str| enabled.contains(&framework);
+    let mut add = |verb: &str, kind: &'static str, rule| {
+        let kind = GroupVersionKind { group: Deployment::GROUP, version: Deployment::VERSION, kind };
+        rules.insert(path(verb, &kind), Rule::Job(rule));
+    };
+    if has(deployment::FRAMEWORK) {
+        add("mutate", Deployment::KIND, |request, around| {
+            complete(request, |new: &mut Deployment| new.complete(around))
+        });
+        add("validate", Deployment::KIND, |request, around| {
+            let gates = around.settings.gates;
+            let update = |new: &Deployment, old: &Deployment| new.validate_update(old, gates);
+            validate(request, |new: &Deployment| new.validate_create(gates), update)
+        });
+    }
+    if has(statefulset::FRAMEWORK) {
+        add("mutate", StatefulSet::KIND, |request, around| {
+            complete(request, |new: &mut StatefulSet| new.complete(around))
+        });
+        add("validate", StatefulSet::KIND, |request, around| {
+            if request.operation != "UPDATE" {
+                return Ok(Verdict::of(&request.new_object::<StatefulSet>()?.validate_create(around)));
+            }
+            let (new, old): (StatefulSet, StatefulSet) = (request.new_object()?, request.old_object()?);
+            let errors = new.validate_update(&old, None, around);
+            errors.map(|errors| Verdict::of(&errors)).map_err(|error| Verdict::Denied(error.to_string()))
+        });
+    }
+    if [Pod::FRAMEWORK, deployment::FRAMEWORK, statefulset::FRAMEWORK].into_iter().any(has) {
+        add_job::<Pod>(rules);
+    }
+}
+
+/// Completes a job, or says why that cannot be done.
+fn complete<T: Object + Clone>(
+    request: &Request,
+    complete: impl FnOnce(&mut T) -> Result<(), Unanswerable>,
+) -> Result<Verdict, Verdict> {
+    let before: T = request.new_object()?;
+    let mut after = before.clone();
+    complete(&mut after).map_err(|error| Verdict::Denied(error.to_string()))?;
+    Ok(Verdict::changed(&before, &after))
 }
 
 /// Where the API server asks about a kind.

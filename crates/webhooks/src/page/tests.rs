@@ -39,7 +39,7 @@ impl Surroundings for World {
 }
 
 fn webhooks() -> Webhooks<World> {
-    let frameworks = ["batch/job"];
+    let frameworks = ["batch/job", "deployment"];
     let integrations = Integrations::configured(frameworks, []);
     let settings = Settings { gates: Gates::default(), integrations, ..Settings::default() };
     Webhooks::new(frameworks, Arc::new(settings), World)
@@ -145,9 +145,22 @@ async fn kinds_of_our_own_are_completed_and_checked() {
 
 #[tokio::test]
 async fn kinds_that_are_not_enabled_are_let_through() {
-    for path in ["/mutate--v1-pod", "/validate-ray-io-v1-rayjob", "/mutate-jobset-x-k8s-io-v1alpha2-jobset"] {
+    for path in ["/mutate-apps-v1-statefulset", "/validate-ray-io-v1-rayjob", "/mutate-jobset-x-k8s-io-v1alpha2-jobset"]
+    {
         assert_eq!(ask(path, "CREATE", "ns", json!("anything"), Value::Null).await, "allowed", "{path}");
     }
+}
+
+#[tokio::test]
+async fn pods_of_what_is_enabled_wait_from_the_start() {
+    let template = json!({"spec": {"containers": [{"name": "c"}]}});
+    let metadata = json!({"name": "d", "labels": {"kueue.x-k8s.io/queue-name": "lq"}});
+    let deployment = json!({"metadata": metadata, "spec": {"template": template}});
+    let answer = ask("/mutate-apps-v1-deployment", "CREATE", "ns", deployment, Value::Null).await;
+    assert!(answer.contains("/spec/template/metadata") && answer.contains("pod-suspending-parent"), "{answer}");
+    let pod = json!({"metadata": metadata, "spec": {"containers": [{"name": "c"}]}});
+    let answer = ask("/mutate--v1-pod", "CREATE", "ns", pod, Value::Null).await;
+    assert!(answer.contains("kueue.x-k8s.io/admission"), "{answer}");
 }
 
 #[tokio::test]
