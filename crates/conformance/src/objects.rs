@@ -200,7 +200,7 @@ mod tests {
     use super::*;
 
     fn objects() -> Objects {
-        let mut objects = Objects::new(Time::default());
+        let mut objects = Objects::new("2026-01-01T00:00:00Z".parse().unwrap());
         let object = json!({
             "kind": "Workload", "apiVersion": "kueue.x-k8s.io/v1beta2",
             "metadata": {"name": "w", "namespace": "n", "finalizers": ["f"]},
