@@ -272,9 +272,12 @@ impl Owner {
                 slot.succeed();
                 // Where nothing changed that a decision could rest on, what was decided counts and is sent again.
                 slot.is_dirty = self.says_nothing_new(&key, &object);
-                match slot.is_dirty {
-                    true => self.known.set(key.clone(), object),
-                    false => self.believe(&key, object),
+                if slot.is_dirty {
+                    self.known.set(key.clone(), object);
+                } else {
+                    // What was to be announced did not happen.
+                    slot.events.clear();
+                    self.believe(&key, object);
                 }
             }
             Ok(Some(object)) => {
@@ -342,8 +345,7 @@ impl Owner {
     fn on_failure(&mut self, key: &Key, slot: &mut Slot, sent: Sent, failure: &Failure) {
         if failure.is_conflict() {
             debug!(workload = %key, error = %failure, "somebody was faster");
-            // What was to be announced did not happen; what was decided is decided again, errands stay.
-            slot.events.clear();
+            // What is there decides whether what was decided still counts; errands stay.
             if let Sent::Errand(_) = sent {
                 slot.want_again(sent);
             }
