@@ -157,6 +157,12 @@ impl Jobs {
         Change::WorkloadGone { namespace, name }
     }
 
+    /// What is told when jobs that ran are over: each finishes, and its workload goes.
+    pub fn ends(&self, over: Vec<(usize, Status)>, now: Time) -> impl Iterator<Item = Change> + use<'_> {
+        let end = move |(number, status)| [self.change(number, finished(status, now)), Self::gone(number)];
+        over.into_iter().flat_map(end)
+    }
+
     /// The status of a workload that was admitted before the engine started.
     pub fn admitted(&self, number: usize) -> Status {
         self.admitted_on(number, None)
@@ -200,7 +206,7 @@ impl Jobs {
 }
 
 /// The same status, with the job finished.
-pub fn finished(mut status: Status, now: Time) -> Status {
+fn finished(mut status: Status, now: Time) -> Status {
     status.conditions.push(Condition {
         kind: ConditionKind::Finished,
         verdict: Verdict::True,

@@ -12,7 +12,7 @@ pub use apps::{
     StatefulSetStatus,
 };
 pub use job::{Job, JobSpec, JobStatus, OnExitCodes, PodFailureRule, UncountedPods};
-pub use node::{Node, NodeSpec, NodeStatus};
+pub use node::{Node, NodeStatus};
 pub use pod::{
     ContainerState, ContainerStatus, Pod, PodStatus, StateRunning, StateTerminated, StateWaiting, is_terminal,
 };

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use kueue_engine::{Change, CohortSpec, FairSharing, FairStrategy, Preemption, Settings, Status};
 
 use super::Measured;
-use crate::jobs::{self, Job, Jobs, Random};
+use crate::jobs::{Job, Jobs, Random};
 use crate::stage::{QueueShape, Stage};
 
 const LEAVES: u32 = 8;
@@ -90,10 +90,7 @@ fn play(depth: usize, cycles: usize, is_refilled: bool) -> Measured {
         }
         running.push_back(started);
         if running.len() >= LIFETIME {
-            for (number, status) in running.pop_front().unwrap_or_default() {
-                changes.push(jobs.change(number, jobs::finished(status, stage.now)));
-                changes.push(Jobs::gone(number));
-            }
+            changes.extend(jobs.ends(running.pop_front().unwrap_or_default(), stage.now));
         }
         let effects = stage.apply(changes);
         stage.echo(&jobs, effects);

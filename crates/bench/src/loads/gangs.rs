@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use kueue_engine::{FairSharing, FairStrategy, Preemption, Settings, Status};
 
 use super::Measured;
-use crate::jobs::{self, Gang, Job, Jobs, Random};
+use crate::jobs::{Gang, Job, Jobs, Random};
 use crate::nodes::Nodes;
 use crate::stage::{QueueShape, Stage};
 
@@ -70,11 +70,7 @@ fn play(settings: Settings, nodes: Nodes, nominal: impl Fn(u32) -> u32, depth: u
         running.push_back(started);
         if running.len() >= LIFETIME {
             let over = running.pop_front().unwrap_or_default();
-            let now = stage.now;
-            let ends = over
-                .into_iter()
-                .flat_map(|(number, status)| [jobs.change(number, jobs::finished(status, now)), Jobs::gone(number)]);
-            let ends = ends.collect();
+            let ends = jobs.ends(over, stage.now).collect();
             let effects = stage.apply(ends);
             stage.echo(&jobs, effects);
         }

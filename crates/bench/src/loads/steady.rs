@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use kueue_engine::{Preemption, Settings, Status};
 
 use super::Measured;
-use crate::jobs::{self, Job, Jobs, Random};
+use crate::jobs::{Job, Jobs, Random};
 use crate::meter::{cpu_time, resident_bytes};
 use crate::stage::{QueueShape, Stage};
 
@@ -82,11 +82,7 @@ fn play(pending: usize, cycles: usize, mut lifetime: impl FnMut(usize) -> usize)
             }
         }
         let over = leaving.pop_front().unwrap_or_default();
-        let now = stage.now;
-        let ends = over
-            .into_iter()
-            .flat_map(|(number, status)| [jobs.change(number, jobs::finished(status, now)), Jobs::gone(number)]);
-        let ends = ends.collect();
+        let ends = jobs.ends(over, stage.now).collect();
         let effects = stage.apply(ends);
         stage.echo(&jobs, effects);
         if (cpu_time() - started).as_secs() >= 2 {

@@ -1,6 +1,6 @@
 //! Nodes.
 
-use kueue_api::core_v1::{ResourceList, Taint};
+use kueue_api::core_v1::{NodeSpec, ResourceList};
 use kueue_api::meta::object;
 use kueue_api::wire::wire_struct;
 use serde_json::{Map, Value};
@@ -15,13 +15,6 @@ object! {
     pub struct Node in GROUP/VERSION/"nodes", namespaced: false {
         pub spec?: NodeSpec,
         pub status?: NodeStatus,
-    }
-}
-
-wire_struct! {
-    pub struct NodeSpec {
-        pub taints?: Vec<Taint>,
-        pub unschedulable?: bool,
     }
 }
 
