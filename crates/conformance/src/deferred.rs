@@ -101,7 +101,9 @@ fn of_jobs(case: &Case) -> Option<&'static str> {
     }
     // An API server that refuses what is asked of it, in code.
     let is_refused = case.raw("wantError.status.code") == 500 || !case.raw("interceptors.$skipped").is_null();
-    is_refused.then_some("a client of the API server")
+    // One that does not know the kind that is asked for.
+    let is_unknown = case.has("rayClusterName") && !case.has("object") && !case.has("registerRayType");
+    (is_refused || is_unknown).then_some("a client of the API server")
 }
 
 /// Whether something is to be found by a resource that only devices have.

@@ -65,6 +65,10 @@ pub const NOT_APPLICABLE: &[(&str, &str)] = &[
         "indexes of Go's client by field path; ours finds the Workloads of any owner",
     ),
     (
+        "pkg-controller-jobs-raycluster/TestParsePodSetReplicaSizes",
+        "reads an annotation that nothing in Kueue writes or asks for any more",
+    ),
+    (
         "pkg-controller-tas/TestDrainPendingNodes",
         "a set of node names under a lock, emptied every ten seconds; the engine wakes who waits when a pod frees a node",
     ),

@@ -26,6 +26,7 @@ mod pkg_controller_jobs_job;
 mod pkg_controller_jobs_jobset;
 mod pkg_controller_jobs_kubeflow;
 mod pkg_controller_jobs_pod;
+mod pkg_controller_jobs_ray;
 mod pkg_controller_jobs_statefulset;
 mod pkg_controller_tas;
 mod pkg_features;
@@ -99,6 +100,9 @@ pub const PACKAGES: &[(&str, Runners)] = &[
     ("pkg-controller-jobs-kubeflow-jobs-xgboostjob", pkg_controller_jobs_kubeflow::XGBOOST),
     ("pkg-controller-jobs-mpijob", pkg_controller_jobs_kubeflow::MPI),
     ("pkg-controller-jobs-pod", pkg_controller_jobs_pod::RUNNERS),
+    ("pkg-controller-jobs-raycluster", pkg_controller_jobs_ray::CLUSTER),
+    ("pkg-controller-jobs-rayjob", pkg_controller_jobs_ray::JOB),
+    ("pkg-controller-jobs-rayservice", pkg_controller_jobs_ray::SERVICE),
     ("pkg-controller-jobs-statefulset", pkg_controller_jobs_statefulset::RUNNERS),
     ("pkg-controller-tas", pkg_controller_tas::RUNNERS),
     ("pkg-features", pkg_features::RUNNERS),

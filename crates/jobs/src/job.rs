@@ -17,6 +17,21 @@ pub struct Finish {
     pub message: String,
 }
 
+/// Why no Workload can be made of what a job says.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum BadPodSets {
+    #[error(transparent)]
+    Topology(#[from] BadTopologyRequest),
+    /// The job itself is incomplete.
+    #[error("{0}")]
+    Incomplete(&'static str),
+    /// Its pods run in a cluster with a group that it knows nothing of.
+    #[error(
+        "PodSet name mismatch: RayCluster {cluster} has worker group {group} which is not found in Ray object {job} spec"
+    )]
+    UnknownGroup { cluster: String, group: String, job: String },
+}
+
 /// Why a job can never be started with what it was given.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum CannotStart {
@@ -80,6 +95,8 @@ pub trait Job: Object + Clone + PartialEq + Send + Sync + 'static {
     const TAKES_PREBUILT: bool = false;
     /// Whether it may follow its size by slices.
     const MAY_BE_ELASTIC: bool = false;
+    /// Whether its pods run in a RayCluster of its own, whose size others may change.
+    const RUNS_IN_RAY_CLUSTER: bool = false;
     /// Who runs jobs that say nothing about it, for kinds that can be run by somebody else.
     const NATIVE_MANAGER: Option<&'static str> = None;
 
@@ -89,7 +106,7 @@ pub trait Job: Object + Clone + PartialEq + Send + Sync + 'static {
     fn suspend(&mut self);
 
     /// What it needs.
-    fn pod_sets(&self, gates: Gates) -> Result<Vec<PodSet>, BadTopologyRequest>;
+    fn pod_sets(&self, gates: Gates) -> Result<Vec<PodSet>, BadPodSets>;
 
     /// Lets it run with what its pod sets were given.
     fn run(&mut self, given: &[PodSetInfo], gates: Gates) -> Result<(), CannotStart>;
@@ -113,8 +130,8 @@ pub trait Job: Object + Clone + PartialEq + Send + Sync + 'static {
         None
     }
 
-    /// Whether its labels put it under our management, for kinds that have a label for that.
-    fn is_ours(&self) -> bool {
+    /// Whether it puts itself under our management, for kinds that can say that they do not.
+    fn is_ours(&self, _: Gates) -> bool {
         true
     }
 
@@ -144,6 +161,16 @@ pub trait Job: Object + Clone + PartialEq + Send + Sync + 'static {
     /// Whether it wants no quota for now, for kinds that may say so.
     fn is_on_hold(&self) -> Option<bool> {
         None
+    }
+
+    /// The RayCluster that its pods run in, for kinds with [one of their own](Job::RUNS_IN_RAY_CLUSTER), once there is one.
+    fn ray_cluster(&self) -> Option<&str> {
+        None
+    }
+
+    /// Whether an autoscaler of its own may choose how many workers it has.
+    fn is_autoscaled(&self) -> bool {
+        false
     }
 
     /// What tells the Workloads of an elastic job apart: a new one for every change.

@@ -5,6 +5,7 @@ pub mod deployment;
 pub mod jobset;
 pub mod kubeflow;
 pub mod pod;
+pub mod ray;
 pub mod serving;
 pub mod statefulset;
 mod templates;
@@ -46,6 +47,9 @@ kinds! {
     kubeflow::pytorchjob::PyTorchJob,
     kubeflow::tfjob::TFJob,
     kubeflow::xgboostjob::XGBoostJob,
+    ray::raycluster::RayCluster,
+    ray::rayjob::RayJob,
+    ray::rayservice::RayService,
 }
 
 /// What is told about a job that is deleted because its Workload was switched off long ago: reason and message.

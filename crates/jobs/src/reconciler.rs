@@ -20,6 +20,7 @@ use tokio::sync::mpsc::UnboundedSender;
 
 use crate::ancestor::Ancestor;
 use crate::job::{Job, Write};
+use crate::kinds::ray::raycluster::RayCluster;
 use crate::owners::Owners;
 use crate::report::Fact;
 use crate::step::{Action, Family, Outcome, Parent, Settings, Surroundings, step, step_gone, step_leaving};
@@ -68,6 +69,17 @@ pub fn controller_values<J: Object>(job: &J) -> Vec<String> {
     owners.filter(|owner| owner.controller == Some(true)).map(|owner| owner.uid.clone()).collect()
 }
 
+/// Asks for a look at the job that something happened to the RayCluster of.
+pub fn queue_controller<J: Job>(delta: &Delta<RayCluster>, queue: &WorkQueue<Key>) {
+    for cluster in delta.old.iter().chain(&delta.new) {
+        let owners = cluster.object.metadata.owner_references.iter();
+        let is_job = |owner: &&OwnerReference| owner.kind == J::KIND && group_of(owner) == J::GROUP;
+        for owner in owners.filter(|owner| owner.controller == Some(true)).filter(is_job) {
+            queue.add(Key::new(Arc::clone(&delta.key.namespace), owner.name.as_str()));
+        }
+    }
+}
+
 /// Asks for a look at the jobs of the job whose Workload something happened to.
 pub fn queue_children<J: Object>(
     delta: &Delta<Workload>,
@@ -96,6 +108,8 @@ pub struct JobReconciler<J> {
     pub jobs: Arc<Store<J>>,
     pub stores: Stores,
     pub owners: Owners,
+    /// For kinds whose pods run in a RayCluster of their own that may change its size.
+    pub ray_clusters: Option<Arc<Store<RayCluster>>>,
     /// Who decides about Workloads' statuses.
     pub facts: UnboundedSender<Fact>,
 }
@@ -134,7 +148,11 @@ impl<J: Job> Reconciler<Key> for JobReconciler<J> {
 impl<J: Job> JobReconciler<J> {
     pub(crate) async fn look(&self, job: &J, workloads: Vec<Arc<Workload>>) -> Result<Outcome<J>, Failure> {
         let family = self.family(job.metadata()).await?;
-        Ok(self.surrounded(job.metadata(), workloads, family, |around| step(job, around)))
+        let cluster = job.ray_cluster().map(|name| Key::new(job.metadata().namespace.as_str(), name));
+        let cluster = cluster.and_then(|key| self.ray_clusters.as_ref()?.get(&key)).map(|stored| stored.object);
+        Ok(self.surrounded(job.metadata(), workloads, family, |around| {
+            step(job, &Surroundings { ray_cluster: cluster, ..around })
+        }))
     }
 
     /// Looks at a job, or at something like one, with what is around it.
@@ -143,7 +161,7 @@ impl<J: Job> JobReconciler<J> {
         meta: &ObjectMeta,
         workloads: Vec<Arc<Workload>>,
         family: Family,
-        look: impl FnOnce(&Surroundings<'_>) -> R,
+        look: impl FnOnce(Surroundings<'_>) -> R,
     ) -> R {
         let stores = &self.stores;
         let prebuilt = prebuilt_name(meta, self.settings.gates);
@@ -158,8 +176,9 @@ impl<J: Job> JobReconciler<J> {
             flavor: &flavor,
             workload_priority_classes: stores.workload_priority_classes.all(),
             priority_classes: stores.priority_classes.all(),
+            ray_cluster: None,
         };
-        look(&around)
+        look(around)
     }
 
     /// Whom the job belongs to, with the Workloads that speak for it.

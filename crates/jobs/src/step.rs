@@ -23,6 +23,7 @@ use kueue_core::selector::LabelSelector;
 use crate::ancestor::{Ancestor, Lost};
 use crate::integrations::Integrations;
 use crate::job::{Job, Stop, Write};
+use crate::kinds::ray::raycluster::RayCluster;
 use crate::report::Report;
 use crate::start;
 use crate::workload::{Copied, queue_name};
@@ -59,6 +60,8 @@ pub struct Surroundings<'a> {
     pub flavor: &'a dyn Fn(&str) -> Option<Arc<ResourceFlavor>>,
     pub workload_priority_classes: Vec<Arc<WorkloadPriorityClass>>,
     pub priority_classes: Vec<Arc<PriorityClass>>,
+    /// The RayCluster that the job's pods run in, if it names one and it exists.
+    pub ray_cluster: Option<Arc<RayCluster>>,
 }
 
 impl std::fmt::Debug for Surroundings<'_> {
@@ -190,7 +193,7 @@ pub fn step<J: Job>(job: &J, around: &Surroundings<'_>) -> Outcome<J> {
 
 impl<J: Job> Look<'_, J> {
     fn whole(&mut self) -> Result<(), Over> {
-        if !self.job.is_ours() || !is_managed(self.job.metadata(), self.around) {
+        if !self.job.is_ours(self.around.settings.gates) || !is_managed(self.job.metadata(), self.around) {
             return Ok(());
         }
         match &self.around.family {
@@ -295,6 +298,9 @@ pub fn step_gone<J>(workloads: &[Arc<Workload>], gates: Gates) -> Outcome<J> {
 
 /// What is to be done about a job that is being deleted.
 pub fn step_leaving<J: Job>(job: &J, workloads: &[Arc<Workload>], gates: Gates) -> Outcome<J> {
+    if !job.is_ours(gates) {
+        return Outcome::default();
+    }
     let mut outcome = step_gone(workloads, gates);
     outcome.actions.extend(release(job));
     outcome

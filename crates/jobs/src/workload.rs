@@ -14,9 +14,8 @@ use kueue_core::gates::{Gate, Gates};
 use kueue_core::label as labels;
 use serde_json::Value;
 
-use crate::job::Job;
+use crate::job::{BadPodSets, Job};
 use crate::name::{Owner, workload_name};
-use crate::topology_request::BadTopologyRequest;
 
 /// Annotations with this prefix are for the check that asks the autoscaler for nodes.
 const PROVISIONING_PREFIX: &str = "provreq.kueue.x-k8s.io/";
@@ -85,7 +84,7 @@ pub fn owner_reference<T: Object>(object: &T) -> OwnerReference {
 }
 
 /// What a job needs, each variable of its containers once.
-pub fn pod_sets<J: Job>(job: &J, gates: Gates) -> Result<Vec<PodSet>, BadTopologyRequest> {
+pub fn pod_sets<J: Job>(job: &J, gates: Gates) -> Result<Vec<PodSet>, BadPodSets> {
     let mut pod_sets = job.pod_sets(gates)?;
     if !gates.enabled(Gate::PartialAdmission) {
         for pod_set in &mut pod_sets {

@@ -2,10 +2,12 @@
 
 use std::sync::Arc;
 
+use kueue_core::gates::Gate;
 use kueue_jobs::job::Job;
+use kueue_jobs::kinds::ray::raycluster::RayCluster;
 use kueue_jobs::kinds::{Visitor, visit_enabled};
 use kueue_jobs::owners::Owners;
-use kueue_jobs::reconciler::{JobReconciler, controller_values, queue_children, queue_owners};
+use kueue_jobs::reconciler::{JobReconciler, controller_values, queue_children, queue_controller, queue_owners};
 use kueue_jobs::step::Settings;
 use kueue_runtime::informer::Store;
 use kueue_runtime::key::Key;
@@ -75,6 +77,7 @@ fn connect<J: Job>(
         move |delta| queue_children(delta, &jobs, by_controller, &queue)
     });
     let synced = informers.add_late(informer);
+    let ray_clusters = follow_clusters::<J>(&settings, informers, &queue);
     tasks.spawn(look_again(lines.look_again.subscribe(), Arc::clone(&jobs), Arc::clone(&queue)));
     let reconciler = JobReconciler {
         client: shared.client.clone(),
@@ -84,6 +87,7 @@ fn connect<J: Job>(
         jobs,
         stores: informers.stores(),
         owners: Owners::new(shared.client.clone()),
+        ray_clusters,
         facts: lines.facts.clone(),
     };
     let at_once = at_once(&shared.config, &format!("{}.{}", J::KIND, J::GROUP));
@@ -96,6 +100,22 @@ fn connect<J: Job>(
             reconciler::run(queue, reconciler, at_once).await;
         });
     }
+}
+
+/// Watches the RayClusters of elastic jobs, whose size may change there.
+fn follow_clusters<J: Job>(
+    settings: &Settings,
+    informers: &mut Informers,
+    queue: &Arc<WorkQueue<Key>>,
+) -> Option<Arc<Store<RayCluster>>> {
+    if !J::RUNS_IN_RAY_CLUSTER || !settings.gates.enabled(Gate::ElasticJobsViaWorkloadSlices) {
+        return None;
+    }
+    let (mut informer, clusters) = informers::new::<RayCluster>();
+    let queue = Arc::clone(queue);
+    informer.listen(move |delta| queue_controller::<J>(delta, &queue));
+    informers.add_late(informer);
+    Some(clusters)
 }
 
 /// Lets all jobs be looked at whenever that is asked for.

@@ -103,6 +103,7 @@ fn looks(
         jobs: Arc::clone(pods),
         stores: informers.stores(),
         owners: Owners::new(shared.client.clone()),
+        ray_clusters: None,
         facts: lines.facts.clone(),
     }
 }

@@ -136,6 +136,7 @@ pub(super) fn surrounded<R>(
         flavor: &flavor,
         workload_priority_classes: objects.all::<WorkloadPriorityClass>()?.into_iter().map(Arc::new).collect(),
         priority_classes: objects.all::<PriorityClass>()?.into_iter().map(Arc::new).collect(),
+        ray_cluster: None,
     };
     Ok(look(&around))
 }

@@ -51,7 +51,7 @@ impl World {
         integrations.known.clone_from(&integrations.enabled);
         let settings = Settings {
             gates: case.gates()?,
-            manages_without_queue: case.arg("manageJobsWithoutQueueName")?,
+            manages_without_queue: case.has("manageJobsWithoutQueueName") || case.has("manageAll"),
             namespaces: case.raw("managedJobsNamespaceSelector").as_str().map(selector),
             integrations,
             ..Settings::default()

@@ -107,7 +107,7 @@ gates! {
     /// Adds labels of the administrator's choice to the metrics.
     CustomMetricLabels { "0.17": alpha, off };
     /// Keeps the workload of a deleted fault-tolerant RayService until its Redis has been cleaned.
-    DeferRayServiceFinalizationForRedisCleanup { "0.19": beta, on }, unread;
+    DeferRayServiceFinalizationForRedisCleanup { "0.19": beta, on };
     /// Lets the configuration switch waiting for ready pods off, which is otherwise always on.
     DisableWaitForPodsReady { "0.19": alpha, off };
     /// Lets a running job grow and shrink: a larger workload takes over from the one before.
@@ -244,7 +244,7 @@ gates! {
     /// Says more precisely why a workload is not admitted, in conditions and metrics.
     UnadmittedWorkloadsObservability { "0.19": beta, on };
     /// Checks updates of Ray and Spark jobs also when they drop the queue name.
-    ValidateRayAndSparkJobUpdates { "0.18": beta, on }, unread;
+    ValidateRayAndSparkJobUpdates { "0.18": beta, on };
     /// Keeps resource requests as vectors instead of maps while placing by topology.
     VectorizedResourceRequests { "0.19": beta, on }, unread;
     /// Serves the pending workloads of a queue on demand.

@@ -17,8 +17,8 @@ use kueue_core::field::Errors;
 use kueue_core::gates::Gates;
 use kueue_core::time::Time;
 
-use crate::job::{self, CannotStart, Finish, Stop, Write};
-use crate::topology_request::{BadTopologyRequest, PodIndexes, go_bool, topology_request};
+use crate::job::{self, BadPodSets, CannotStart, Finish, Stop, Write};
+use crate::topology_request::{PodIndexes, go_bool, topology_request};
 use crate::webhook::{Around, Unanswerable, default};
 
 const GROUP: &str = "batch";
@@ -128,7 +128,7 @@ impl job::Job for Job {
         self.spec.suspend = Some(true);
     }
 
-    fn pod_sets(&self, gates: Gates) -> Result<Vec<PodSet>, BadTopologyRequest> {
+    fn pod_sets(&self, gates: Gates) -> Result<Vec<PodSet>, BadPodSets> {
         let mut template = self.spec.template.clone();
         template.metadata.labels.retain(|key, _| !OWN_LABELS.contains(&key.as_str()));
         let indexes = PodIndexes { pod_label: Some(COMPLETION_INDEX), ..PodIndexes::default() };

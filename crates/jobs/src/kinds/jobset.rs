@@ -12,8 +12,8 @@ use kueue_core::field::{Errors, Path};
 use kueue_core::gates::Gates;
 
 use super::templates::{self, Groups};
-use crate::job::{self, CannotStart, Finish};
-use crate::topology_request::{BadTopologyRequest, PodIndexes, topology_request};
+use crate::job::{self, BadPodSets, CannotStart, Finish};
+use crate::topology_request::{PodIndexes, topology_request};
 use crate::webhook::{Around, validation};
 
 const GROUP: &str = "jobset.x-k8s.io";
@@ -121,7 +121,7 @@ impl job::Job for JobSet {
         self.spec.suspend = Some(true);
     }
 
-    fn pod_sets(&self, gates: Gates) -> Result<Vec<PodSet>, BadTopologyRequest> {
+    fn pod_sets(&self, gates: Gates) -> Result<Vec<PodSet>, BadPodSets> {
         let pod_set = |job: &ReplicatedJob| {
             let template = job.template.spec.template.clone();
             let indexes = PodIndexes {

@@ -22,8 +22,8 @@ use kueue_core::field::{Errors, Path};
 use kueue_core::gates::Gates;
 
 use super::templates::{self, Groups};
-use crate::job::{self, CannotStart, Finish};
-use crate::topology_request::{BadTopologyRequest, PodIndexes, topology_request};
+use crate::job::{self, BadPodSets, CannotStart, Finish};
+use crate::topology_request::{PodIndexes, topology_request};
 use crate::webhook::{Around, Unanswerable, default, validation};
 
 const REPLICA_INDEX: &str = "training.kubeflow.org/replica-index";
@@ -205,7 +205,7 @@ impl<J: TrainingJob> job::Job for J {
         self.run_policy_mut().suspend = Some(true);
     }
 
-    fn pod_sets(&self, gates: Gates) -> Result<Vec<PodSet>, BadTopologyRequest> {
+    fn pod_sets(&self, gates: Gates) -> Result<Vec<PodSet>, BadPodSets> {
         let pod_set = |(role, spec): (&str, &ReplicaSpec)| {
             let indexes = PodIndexes { pod_label: Some(REPLICA_INDEX), ..PodIndexes::default() };
             Ok(PodSet {

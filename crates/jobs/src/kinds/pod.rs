@@ -25,7 +25,7 @@ use kueue_core::field::Errors;
 use kueue_core::gates::{Gate, Gates};
 use kueue_core::time::Time;
 
-use crate::job::{self, CannotStart, Finish, Stop, StopReason, Write};
+use crate::job::{self, BadPodSets, CannotStart, Finish, Stop, StopReason, Write};
 use crate::pod_shape::role_hash;
 use crate::topology_request::{BadTopologyRequest, PodIndexes, topology_request};
 use crate::webhook::{Around, Unanswerable};
@@ -197,7 +197,7 @@ impl job::Job for Pod {
     const EVENT_SOURCE: &'static str = "pod-kueue-controller";
     const TAKES_PREBUILT: bool = true;
 
-    fn is_ours(&self) -> bool {
+    fn is_ours(&self, _: Gates) -> bool {
         self.is_managed()
     }
 
@@ -209,7 +209,7 @@ impl job::Job for Pod {
         add_gate(&mut self.spec, SCHEDULING_GATE_ADMISSION);
     }
 
-    fn pod_sets(&self, gates: Gates) -> Result<Vec<PodSet>, BadTopologyRequest> {
+    fn pod_sets(&self, gates: Gates) -> Result<Vec<PodSet>, BadPodSets> {
         Ok(vec![self.pod_set(gates)?])
     }
 

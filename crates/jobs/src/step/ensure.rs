@@ -12,6 +12,7 @@ use kueue_core::label as labels;
 
 use super::{Action, Look, Outcome, Over, Surroundings, is_true, key};
 use crate::job::{Job, Stop, StopReason};
+use crate::kinds::ray;
 use crate::report::Report;
 use crate::start;
 use crate::workload::{self, PriorityClasses, controller_reference, prebuilt_name, priority_class_name};
@@ -24,10 +25,11 @@ impl<J: Job> Look<'_, J> {
             return self.prebuilt();
         }
         let pod_sets = self.pod_sets()?;
-        if self.is_elastic()
-            && let Some(found) = self.slice(&pod_sets)?
-        {
-            return Ok(found);
+        if self.is_elastic() {
+            self.note_cluster();
+            if let Some(found) = self.slice(&pod_sets)? {
+                return Ok(found);
+            }
         }
         let (matching, mut others): (Vec<_>, Vec<_>) =
             self.around.workloads.iter().cloned().partition(|workload| self.fits(&pod_sets, workload));
@@ -73,7 +75,12 @@ impl<J: Job> Look<'_, J> {
 
     /// What the job needs. One that says something that no Workload can be made of is looked at again when it changes.
     fn pod_sets(&mut self) -> Result<Vec<PodSet>, Over> {
-        workload::pod_sets(&self.job, self.around.settings.gates).map_err(|error| {
+        let gates = self.around.settings.gates;
+        let made = workload::pod_sets(&self.job, gates).and_then(|mut pod_sets| {
+            ray::resize(&self.job, &mut pod_sets, self.around.ray_cluster.as_deref(), gates)?;
+            Ok(pod_sets)
+        });
+        made.map_err(|error| {
             self.actions.push(Action::warning(event::job::ERR_WORKLOAD_COMPOSE, error.to_string()));
             Over::DONE
         })

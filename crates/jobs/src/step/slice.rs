@@ -7,7 +7,8 @@ use kueue_api::kueue::v1beta2::{PodSet, Workload};
 use kueue_api::slices::{self, Slice};
 
 use super::{Action, Look, Over, key};
-use crate::job::Job;
+use crate::job::{Job, Write};
+use crate::kinds::ray;
 use crate::report::Report;
 
 impl<J: Job> Look<'_, J> {
@@ -33,6 +34,16 @@ impl<J: Job> Look<'_, J> {
             }
         };
         self.follow_as_slices(found, &slices).map(Some)
+    }
+
+    /// Lets a job remember what its cluster was like when this slice was made.
+    pub(super) fn note_cluster(&mut self) {
+        let notes = ray::notes(&self.job, self.around.ray_cluster.as_deref(), self.around.settings.gates);
+        let before = self.job.metadata().annotations.clone();
+        self.job.metadata_mut().annotations.extend(notes);
+        if self.job.metadata().annotations != before {
+            self.actions.push(Action::Write(Write::Spec(self.job.clone())));
+        }
     }
 
     /// Slices that are not over, the oldest first.

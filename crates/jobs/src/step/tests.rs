@@ -89,6 +89,7 @@ fn look_around(
             flavor: &flavor,
             workload_priority_classes: classes.iter().map(class).collect(),
             priority_classes: Vec::new(),
+            ray_cluster: None,
         },
     )
 }

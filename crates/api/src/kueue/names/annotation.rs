@@ -22,6 +22,8 @@ pub const WORKLOAD_SLICE_NAME: &str = "kueue.x-k8s.io/workload-slice-name";
 pub const WORKLOAD_SLICE_REPLACEMENT_FOR: &str = "kueue.x-k8s.io/workload-slice-replacement-for";
 /// On jobs and Workloads: the job may change its size while it runs.
 pub const ELASTIC_JOB: &str = "kueue.x-k8s.io/elastic-job";
+/// On a RayJob or RayService: the generation of its RayCluster that its newest slice was made for.
+pub const RAY_CLUSTER_GENERATION: &str = "kueue.x-k8s.io/raycluster-generation";
 /// On pods: where indices start inside a replica.
 pub const POD_INDEX_OFFSET: &str = "kueue.x-k8s.io/pod-index-offset";
 /// On pods: the label that holds the index in the group.

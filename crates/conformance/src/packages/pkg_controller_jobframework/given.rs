@@ -5,8 +5,7 @@ use kueue_api::meta::object;
 use kueue_api::pod_set_info::PodSetInfo;
 use kueue_api::wire::wire_struct;
 use kueue_core::gates::Gates;
-use kueue_jobs::job::{CannotStart, Finish};
-use kueue_jobs::topology_request::BadTopologyRequest;
+use kueue_jobs::job::{BadPodSets, CannotStart, Finish};
 
 const GROUP: &str = "batch";
 const VERSION: &str = "v1";
@@ -39,7 +38,7 @@ impl kueue_jobs::job::Job for Job {
         self.spec.suspend = Some(true);
     }
 
-    fn pod_sets(&self, _: Gates) -> Result<Vec<PodSet>, BadTopologyRequest> {
+    fn pod_sets(&self, _: Gates) -> Result<Vec<PodSet>, BadPodSets> {
         Ok(self.pod_sets.clone())
     }
 

@@ -98,6 +98,7 @@ fn classes<T>(classes: Vec<WorkloadPriorityClass>, act: impl FnOnce(&Surrounding
         flavor: &|_| None,
         workload_priority_classes: classes.into_iter().map(Arc::new).collect(),
         priority_classes: Vec::new(),
+        ray_cluster: None,
     })
 }
 

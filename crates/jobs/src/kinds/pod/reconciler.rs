@@ -163,7 +163,7 @@ impl PodReconciler {
         let group = Group { name: &key.name, pods, now: self.jobs.clock.time(), is_settled };
         let outcome = self
             .jobs
-            .surrounded(&meta, workload.into_iter().collect(), Family::TopLevel, |around| step(&group, around));
+            .surrounded(&meta, workload.into_iter().collect(), Family::TopLevel, |around| step(&group, &around));
         self.carry_out(key, outcome).await
     }
 

@@ -47,7 +47,7 @@ pub struct Outcome {
 
 /// What is to be done about a group that has pods.
 pub fn step(group: &Group<'_>, around: &Surroundings<'_>) -> Outcome {
-    if !group.first().is_ours() || !is_managed(&group.first().metadata, around) {
+    if !group.first().is_ours(around.settings.gates) || !is_managed(&group.first().metadata, around) {
         return Outcome::default();
     }
     let mut look = Look {

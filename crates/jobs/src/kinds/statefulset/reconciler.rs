@@ -81,7 +81,7 @@ impl Reconciler<Key> for StatefulSetReconciler {
         let members: Vec<Arc<Pod>> = members.into_iter().map(|(_, pod)| pod.object).collect();
         let workloads = found.into_iter().map(|(_, workload)| workload).collect();
         let outcome = self.pods.surrounded(&owner.metadata, workloads, Family::TopLevel, |around| {
-            is_managed(&owner.metadata, around).then(|| step(&owner, &members, around))
+            is_managed(&owner.metadata, &around).then(|| step(&owner, &members, &around))
         });
         let Some(outcome) = outcome else { return Ok(Next::Done) };
         self.let_pods_join(&owner, &name).await?;

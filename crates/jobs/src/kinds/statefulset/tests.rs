@@ -34,6 +34,7 @@ fn look(set: &StatefulSet, pods: &[Pod], workload: Option<&Workload>) -> Vec<Str
         flavor: &|_| None,
         workload_priority_classes: Vec::new(),
         priority_classes: Vec::new(),
+        ray_cluster: None,
     };
     let pods: Vec<Arc<Pod>> = pods.iter().cloned().map(Arc::new).collect();
     let outcome = step(set, &pods, &surroundings);

@@ -109,6 +109,7 @@ fn look_when(text: &str, workload: Option<Workload>, is_settled: bool) -> Outcom
         flavor: &flavor,
         workload_priority_classes: Vec::new(),
         priority_classes: Vec::new(),
+        ray_cluster: None,
     };
     step(&group, &around)
 }
