@@ -23,6 +23,9 @@ pub(crate) struct Arguments {
     kubeconfig: Option<PathBuf>,
     #[command(flatten)]
     pods: Pods,
+    /// The cluster has kubelets, a scheduler and controllers of its own: play KubeRay and the autoscaler alone.
+    #[arg(long, conflicts_with = "nodes")]
+    beside_a_cluster: bool,
     /// End when standard input ends, as for a program that starts this one.
     #[arg(long, hide = true)]
     until_input_ends: bool,
@@ -104,9 +107,10 @@ pub(crate) fn run(arguments: &Arguments) -> ExitCode {
 }
 
 async fn turn(arguments: &Arguments) -> Result<(), String> {
-    let nodes = arguments.pods.nodes(kueue_sandbox::NODES)?;
+    let nodes = if arguments.beside_a_cluster { Vec::new() } else { arguments.pods.nodes(kueue_sandbox::NODES)? };
     let client = connect(arguments.kubeconfig.as_deref()).await.map_err(|error| error.to_string())?;
     let world = World::new(client, Clock::of_the_machine(), arguments.pods.defaults()).with_nodes(nodes);
+    let world = if arguments.beside_a_cluster { world.beside_a_cluster() } else { world };
     tokio::select! {
         () = world.run() => {}
         () = crate::manager::told_to_end() => {}

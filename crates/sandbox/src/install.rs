@@ -15,6 +15,10 @@ pub(crate) async fn install(client: &kube::Client) -> Result<()> {
             create(client, &object).await?;
         }
     }
+    // What KubeRay and an autoscaler bring themselves; the world plays both.
+    for definition in kueue_world::crds::crds() {
+        create(client, &definition).await?;
+    }
     Ok(())
 }
 

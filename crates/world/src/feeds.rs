@@ -5,6 +5,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use kueue_api::autoscaling::ProvisioningRequest;
+use kueue_api::core_v1::PodTemplate;
 use kueue_api::meta::Object;
 use kueue_runtime::client::Client;
 use kueue_runtime::informer::{Delta, Index, Informer, Store, without_managed_fields};
@@ -14,8 +16,8 @@ use tokio::sync::{Notify, watch};
 use tokio::task::JoinSet;
 
 use crate::kinds::{
-    DaemonSet, Deployment, EndpointSlice, Endpoints, Job, Namespace, Node, Pod, ReplicaSet, Service, ServiceAccount,
-    StatefulSet, controller_of,
+    DaemonSet, Deployment, EndpointSlice, Endpoints, Job, Namespace, Node, Pod, RayCluster, RayJob, RayService,
+    ReplicaSet, Service, ServiceAccount, StatefulSet, controller_of,
 };
 
 /// How long one's own write may take to come back before nobody waits for it any longer.
@@ -157,6 +159,12 @@ pub(crate) struct Feeds {
     pub(crate) services: Feed<Service>,
     pub(crate) endpoints: Feed<Endpoints>,
     pub(crate) endpoint_slices: Feed<EndpointSlice>,
+    pub(crate) pod_templates: Feed<PodTemplate>,
+    // Nobody waits for these: their APIs may be installed later, or never.
+    pub(crate) requests: Feed<ProvisioningRequest>,
+    pub(crate) ray_clusters: Feed<RayCluster>,
+    pub(crate) ray_jobs: Feed<RayJob>,
+    pub(crate) ray_services: Feed<RayService>,
     pods_by_owner: Index,
     replica_sets_by_owner: Index,
 }
@@ -179,6 +187,11 @@ impl Feeds {
             services: Feed::new(),
             endpoints: Feed::new(),
             endpoint_slices: Feed::new(),
+            pod_templates: Feed::new(),
+            requests: Feed::new(),
+            ray_clusters: Feed::new(),
+            ray_jobs: Feed::new(),
+            ray_services: Feed::new(),
         }
     }
 
@@ -205,7 +218,12 @@ impl Feeds {
             self.services.start(client.clone(), tasks),
             self.endpoints.start(client.clone(), tasks),
             self.endpoint_slices.start(client.clone(), tasks),
+            self.pod_templates.start(client.clone(), tasks),
         ];
+        self.requests.start(client.clone(), tasks);
+        self.ray_clusters.start(client.clone(), tasks);
+        self.ray_jobs.start(client.clone(), tasks);
+        self.ray_services.start(client.clone(), tasks);
         for mut synced in all {
             // An informer that is gone tells nothing more; then everything ends.
             drop(synced.wait_for(|synced| *synced).await);

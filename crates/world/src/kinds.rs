@@ -5,6 +5,7 @@ mod apps;
 mod job;
 mod node;
 mod pod;
+mod ray;
 mod service;
 
 pub use apps::{
@@ -16,6 +17,7 @@ pub use node::{Node, NodeStatus};
 pub use pod::{
     ContainerState, ContainerStatus, Pod, PodStatus, StateRunning, StateTerminated, StateWaiting, is_terminal,
 };
+pub use ray::{ActiveService, RayCluster, RayClusterSpec, RayClusterStatus, RayJob, RayJobStatus, RayService};
 pub use service::{EndpointSlice, Endpoints, Namespace, Service, ServiceAccount, ServicePort};
 
 use kueue_api::meta::{Object, OwnerReference};

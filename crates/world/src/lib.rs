@@ -1,4 +1,5 @@
-//! A pretend world: nodes with kubelets, a scheduler and the controllers of workloads, as ordinary API clients.
+//! A pretend world: nodes with kubelets, a scheduler, the controllers of workloads, KubeRay and a cluster autoscaler, as
+//! ordinary API clients.
 //!
 //! They run against any API server and live by the runtime's clock, so that time can be virtual or fast. Each controller
 //! is one file that begins with the table of what it does.
@@ -23,6 +24,10 @@ mod stateful_set;
 
 mod endpoints;
 mod service_account;
+
+mod autoscaler;
+pub mod crds;
+mod kuberay;
 
 use std::sync::Arc;
 
@@ -56,6 +61,7 @@ pub struct World {
     defaults: Defaults,
     nodes: Vec<Value>,
     program: Option<Arc<dyn Program>>,
+    has_cluster: bool,
 }
 
 /// What all controllers share.
@@ -71,7 +77,7 @@ impl World {
     /// A world without nodes.
     pub fn new(client: kube::Client, clock: Clock, defaults: Defaults) -> Self {
         let client = Client::new(client, Limits::new(REQUESTS_AT_ONCE, None));
-        Self { client, clock, defaults, nodes: Vec::new(), program: None }
+        Self { client, clock, defaults, nodes: Vec::new(), program: None, has_cluster: false }
     }
 
     /// The same with these nodes, given as manifests.
@@ -84,27 +90,23 @@ impl World {
         Self { program: Some(program), ..self }
     }
 
+    /// The same for a cluster that has kubelets, a scheduler and controllers: only KubeRay and the autoscaler are played.
+    pub fn beside_a_cluster(self) -> Self {
+        Self { has_cluster: true, ..self }
+    }
+
     /// Runs until it is dropped.
     pub async fn run(self) {
-        let Self { client, clock, defaults, nodes, program } = self;
+        let Self { client, clock, defaults, nodes, program, has_cluster } = self;
         let mut tasks = JoinSet::new();
         let (recorder, writing_events) = Recorder::new(client.clone(), clock, "world".to_owned());
         tasks.spawn(writing_events);
         let parts = Parts { client, clock, recorder, defaults: Arc::new(defaults), program };
         let mut feeds = Feeds::new();
-        let controllers = [
-            node::connect(&parts, &mut feeds),
-            kubelet::connect(&parts, &mut feeds),
-            eviction::connect(&parts, &mut feeds),
-            scheduler::connect(&parts, &mut feeds),
-            job::connect(&parts, &mut feeds),
-            replica_set::connect(&parts, &mut feeds),
-            deployment::connect(&parts, &mut feeds),
-            stateful_set::connect(&parts, &mut feeds),
-            daemon_set::connect(&parts, &mut feeds),
-            endpoints::connect(&parts, &mut feeds),
-            service_account::connect(&parts, &mut feeds),
-        ];
+        let mut controllers = vec![kuberay::connect(&parts, &mut feeds), autoscaler::connect(&parts, &mut feeds)];
+        if !has_cluster {
+            controllers.extend(cluster(&parts, &mut feeds));
+        }
         feeds.run(&parts.client, &mut tasks).await;
         for start in controllers {
             start(&mut tasks);
@@ -114,6 +116,23 @@ impl World {
         }
         while tasks.join_next().await.is_some() {}
     }
+}
+
+/// What every cluster has.
+fn cluster(parts: &Parts, feeds: &mut Feeds) -> [Start; 11] {
+    [
+        node::connect(parts, feeds),
+        kubelet::connect(parts, feeds),
+        eviction::connect(parts, feeds),
+        scheduler::connect(parts, feeds),
+        job::connect(parts, feeds),
+        replica_set::connect(parts, feeds),
+        deployment::connect(parts, feeds),
+        stateful_set::connect(parts, feeds),
+        daemon_set::connect(parts, feeds),
+        endpoints::connect(parts, feeds),
+        service_account::connect(parts, feeds),
+    ]
 }
 
 /// Makes a node, unless there is one of that name.

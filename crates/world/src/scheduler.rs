@@ -27,7 +27,7 @@ use tokio::task::JoinSet;
 use tracing::debug;
 
 use crate::feeds::{Feeds, View};
-use crate::kinds::{Condition, Pod, set_condition};
+use crate::kinds::{Condition, Node, Pod, set_condition};
 use crate::{Parts, Start};
 use ledger::{Decision, Ledger};
 
@@ -48,6 +48,22 @@ impl Desk {
     fn ledger(&self) -> MutexGuard<'_, Ledger> {
         self.ledger.lock().expect("no one panics while holding the ledger")
     }
+}
+
+/// Whether all these pods would find a place on the nodes, beside those that are there or will be.
+pub(crate) fn is_room(nodes: &[Arc<Node>], there: &[Arc<Pod>], wanted: Vec<Pod>) -> bool {
+    let mut ledger = Ledger::default();
+    for node in nodes {
+        ledger.see_node(&node.metadata.name.as_str().into(), Some(Arc::clone(node)));
+    }
+    for pod in there {
+        ledger.see_pod(&Key::of(&**pod), None, Some(pod));
+    }
+    while ledger.decide().is_some() {}
+    for pod in wanted {
+        ledger.see_pod(&Key::of(&pod), None, Some(&Arc::new(pod)));
+    }
+    std::iter::from_fn(|| ledger.decide()).all(|decision| matches!(decision, Decision::Bind { .. }))
 }
 
 struct Scheduler {
