@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use kueue_api::core_v1::{Container, PriorityClass};
-use kueue_api::kueue::names::{FINALIZER_RESOURCE_IN_USE, annotation, label};
+use kueue_api::kueue::names::{FINALIZER_RESOURCE_IN_USE, annotation, condition, label};
 use kueue_api::kueue::v1beta2::{PodSet, Workload, WorkloadPriorityClass, WorkloadSpec};
 use kueue_api::lookup::NotFound;
 use kueue_api::meta::{Object, ObjectMeta, OwnerReference};
@@ -16,6 +16,7 @@ use serde_json::Value;
 
 use crate::job::{BadPodSets, Job};
 use crate::name::{Owner, workload_name};
+use crate::step::is_true;
 
 /// Annotations with this prefix are for the check that asks the autoscaler for nodes.
 const PROVISIONING_PREFIX: &str = "provreq.kueue.x-k8s.io/";
@@ -233,6 +234,10 @@ pub fn fits<J: Job>(
     };
     let is_same_job =
         owner.name == meta.name && (owner.uid == meta.uid || !gates.enabled(Gate::FinishOrphanedWorkloads));
+    // What is over is compared no more: of a pod that ended nothing is kept that could be.
+    if is_same_job && job.finished().is_some() && is_true(workload, condition::FINISHED) {
+        return true;
+    }
     if !is_same_job || workload.spec.maximum_execution_time_seconds != max_execution_s(meta) {
         return false;
     }

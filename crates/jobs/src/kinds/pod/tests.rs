@@ -109,3 +109,21 @@ fn of_foreign_and_finished_pods_little_is_kept() {
     assert_eq!(of(ours(), json!(["kueue.x-k8s.io/managed"]), "Succeeded"), 1);
     assert_eq!(of(ours(), json!([]), "Succeeded"), 0);
 }
+
+#[test]
+fn a_pod_that_ended_still_has_the_workload_that_is_over() {
+    let meta = json!({"name": "p", "uid": "u", "labels": {"kueue.x-k8s.io/managed": "true"}});
+    let pod = json!({"metadata": meta, "status": {"phase": "Succeeded"}, "spec": {"containers": [{"name": "c"}]}});
+    let pod = project(serde_json::from_value(pod).unwrap());
+    let owner = json!({"apiVersion": "v1", "kind": "Pod", "name": "p", "uid": "u", "controller": true});
+    let fits = |finished: &str| {
+        let condition = json!({"type": "Finished", "status": finished, "reason": "", "message": ""});
+        let pods = json!({"name": "main", "count": 1, "template": {"spec": {"containers": [{"name": "c"}]}}});
+        let workload = json!({"metadata": {"name": "w", "ownerReferences": [owner.clone()]},
+            "spec": {"podSets": [pods]}, "status": {"conditions": [condition]}});
+        let pod_sets = pod.pod_sets(Gates::default()).unwrap();
+        let workload = serde_json::from_value(workload).unwrap();
+        crate::workload::fits(&pod, &pod_sets, &workload, None, false, Gates::default())
+    };
+    assert_eq!([fits("True"), fits("False")], [true, false]);
+}
