@@ -59,6 +59,8 @@ pub struct Question {
     pub check: String,
     /// Those that do not exist yet.
     pub templates: Vec<PodTemplate>,
+    /// Those that an earlier request of the name left: as they are, and as they are to be. They would go after it.
+    pub kept: Vec<(Arc<PodTemplate>, PodTemplate)>,
     pub request: ProvisioningRequest,
 }
 
@@ -201,11 +203,15 @@ fn question(
 ) -> Result<Question, NoPlan> {
     let workload = world.workload;
     let name = request_name(&workload.metadata.name, &check.name, attempt);
-    let mut templates = Vec::new();
+    let (mut templates, mut kept) = (Vec::new(), Vec::new());
     let mut pod_sets = Vec::new();
     for wanted in wanted(workload, &config.spec)? {
         let template = template_name(&name, &wanted.pod_set.name);
-        if (world.template)(&template).is_none() {
+        if let Some(left) = (world.template)(&template) {
+            let mut own = (*left).clone();
+            own.metadata.owner_references = vec![controlled_by(workload)];
+            kept.extend((own != *left).then_some((left, own)));
+        } else {
             let flavors: Vec<Arc<ResourceFlavor>> =
                 wanted.assignment.flavors.values().filter_map(|flavor| (world.flavor)(flavor)).collect();
             let find = |name: &str| flavors.iter().map(|flavor| &**flavor).find(|flavor| flavor.metadata.name == name);
@@ -228,7 +234,7 @@ fn question(
     let provisioning_class_name = config.spec.provisioning_class_name.clone();
     let spec = ProvisioningRequestSpec { pod_sets, provisioning_class_name, parameters };
     let request = ProvisioningRequest { metadata: meta(&name, workload), spec, ..ProvisioningRequest::default() };
-    Ok(Question { check: check.name.clone(), templates, request })
+    Ok(Question { check: check.name.clone(), templates, kept, request })
 }
 
 /// The metadata of something that goes with the Workload.

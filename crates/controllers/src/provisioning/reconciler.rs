@@ -116,7 +116,8 @@ impl Provisioning {
             self.ask(&current, question).await?;
         }
         for (template, adopted) in adopted {
-            self.adopt(&template, &adopted).await?;
+            let handed = self.hand_over(&template, &adopted).await;
+            handed.or_else(|failure| if failure.is_not_found() { Ok(()) } else { Err(failure) })?;
         }
         Ok(())
     }
@@ -133,7 +134,11 @@ impl Provisioning {
     }
 
     async fn ask(&self, workload: &Workload, question: Question) -> Result<(), Failure> {
-        let Question { check, templates, request } = question;
+        let Question { check, templates, kept, request } = question;
+        // One that is gone meanwhile is made again by the next look.
+        for (left, own) in &kept {
+            self.hand_over(left, own).await?;
+        }
         for template in &templates {
             let made = self.client.create(template).await;
             if let Err(failure) = made {
@@ -173,10 +178,10 @@ impl Provisioning {
         Err(failure)
     }
 
-    async fn adopt(&self, template: &PodTemplate, adopted: &PodTemplate) -> Result<(), Failure> {
-        let Some(patch) = Patch::between(template, adopted, FIELD_MANAGER_KUEUE) else { return Ok(()) };
-        let written = self.client.patch::<PodTemplate>(&Key::of(template), &patch).await;
-        written.map(drop).or_else(|failure| if failure.is_not_found() { Ok(()) } else { Err(failure) })
+    /// Lets a template belong to somebody else.
+    async fn hand_over(&self, template: &PodTemplate, handed: &PodTemplate) -> Result<(), Failure> {
+        let Some(patch) = Patch::between(template, handed, FIELD_MANAGER_KUEUE) else { return Ok(()) };
+        self.client.patch::<PodTemplate>(&Key::of(template), &patch).await.map(drop)
     }
 }
 

@@ -2,6 +2,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use kueue_api::autoscaling::ProvisioningRequest;
+use kueue_api::core_v1::PodTemplate;
 use kueue_api::kueue::v1beta2::{CheckState, ProvisioningRequestConfig, Workload};
 use kueue_core::gates::Gates;
 use serde_json::{Value, json};
@@ -39,6 +40,10 @@ fn request(attempt: i32, said: &[(&str, &str)]) -> ProvisioningRequest {
 }
 
 fn look(check: &Value, requests: Vec<ProvisioningRequest>) -> Plan {
+    plan(&world(&workload(check), requests)).unwrap()
+}
+
+fn world(workload: &Workload, requests: Vec<ProvisioningRequest>) -> World<'_> {
     let config: ProvisioningRequestConfig = serde_json::from_value(json!({
         "metadata": {"name": "config"},
         "spec": {
@@ -48,17 +53,15 @@ fn look(check: &Value, requests: Vec<ProvisioningRequest>) -> Plan {
         },
     }))
     .unwrap();
-    let workload = workload(check);
-    let world = World {
-        workload: &workload,
+    World {
+        workload,
         checks: BTreeMap::from([("c".to_owned(), Some(Arc::new(config)))]),
         requests: requests.into_iter().map(Arc::new).collect(),
         template: &|_| None,
         flavor: &|_| None,
         gates: Gates::default(),
         now: "2026-01-01T00:00:00Z".parse().unwrap(),
-    };
-    plan(&world).unwrap()
+    }
 }
 
 fn pending(retries: i32) -> Value {
@@ -115,6 +118,21 @@ fn nodes_that_are_there_are_passed_on_to_the_pods() {
     assert_eq!((update.name.as_str(), update.node_selector["k"].as_str()), ("a", "z1"));
     assert_eq!(update.annotations["autoscaling.x-k8s.io/consume-provisioning-request"], "w-c-1");
     assert_eq!(plan.events[0].1, "Admission check c updated state from Pending to Ready with message: done");
+}
+
+#[test]
+fn templates_that_a_deleted_request_left_are_taken_back_before_they_go_after_it() {
+    let workload = workload(&pending(0));
+    let owners = json!([{"apiVersion": "autoscaling.x-k8s.io/v1", "kind": "ProvisioningRequest", "name": "w-c-1",
+        "uid": "gone", "controller": true}]);
+    let left = json!({"metadata": {"name": "ppt-w-c-1-a", "namespace": "n", "ownerReferences": owners}});
+    let left: Arc<PodTemplate> = Arc::new(serde_json::from_value(left).unwrap());
+    let template = |name: &str| (name == "ppt-w-c-1-a").then(|| Arc::clone(&left));
+    let plan = plan(&World { template: &template, ..world(&workload, Vec::new()) }).unwrap();
+    let question = &plan.asked[0];
+    assert!(question.templates.is_empty());
+    let (_, own) = &question.kept[0];
+    assert_eq!((own.metadata.owner_references.len(), own.metadata.owner_references[0].kind.as_str()), (1, "Workload"));
 }
 
 #[test]
