@@ -7,7 +7,7 @@
 //! | `best-effort-atomic-scale-up.autoscaling.x-k8s.io` | `Accepted`, a new node for each pod, `Provisioned` |
 //! | `queued-provisioning.gke.io` | the same, in the words of GKE |
 //! | whose PodTemplate is missing | `Failed` |
-//! | that was provisioned and is gone | its nodes deleted, when nobody runs there any more |
+//! | that was provisioned and is gone | its nodes deleted, when no pod is there any more, ended or not |
 //!
 //! There is no cloud that could run out of machines, so requests tell by their parameters what it does:
 //!
@@ -186,7 +186,7 @@ impl Requests {
         let all = self.nodes.store.all();
         for node in all.iter().filter(|node| request_of(node).as_deref() == Some(request.to_string().as_str())) {
             let name = &node.metadata.name;
-            let is_used = self.pods.store.all().iter().any(|pod| pod.spec.node_name == *name && !pod.is_terminal());
+            let is_used = self.pods.store.all().iter().any(|pod| pod.spec.node_name == *name);
             if !is_used {
                 let key = Key::of(&**node);
                 let deleted = self.client.delete::<Node>(&key, &node.metadata.uid, Dependents::Background).await;

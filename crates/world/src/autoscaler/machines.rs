@@ -20,7 +20,7 @@ pub(super) fn request_of(node: &Node) -> Option<String> {
 pub(super) fn machines(request: &ProvisioningRequest, pods: &[Pod], defaults: &Defaults) -> Vec<Node> {
     let machine = |(number, pod): (usize, &Pod)| {
         let meta = &request.metadata;
-        let name = format!("{}-{}-{number}", meta.namespace, meta.name);
+        let name = format!("autoscaled-{:08x}-{number}", hash(&meta.uid));
         let capacity = capacity(pod);
         let node = json!({
             "metadata": {"name": name, "labels": pod.spec.node_selector,
@@ -30,6 +30,11 @@ pub(super) fn machines(request: &ProvisioningRequest, pods: &[Pod], defaults: &D
         pretended(node, defaults)
     };
     pods.iter().enumerate().map(machine).collect()
+}
+
+/// Names of requests are long, and a node's is the value of a label too.
+fn hash(uid: &str) -> u32 {
+    uid.bytes().fold(0x811c_9dc5, |sum, byte| (sum ^ u32::from(byte)).wrapping_mul(0x0100_0193))
 }
 
 fn capacity(pod: &Pod) -> ResourceList {

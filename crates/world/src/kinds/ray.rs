@@ -86,6 +86,7 @@ wire_struct! {
         pub shutdown_after_job_finishes?: bool,
         pub ttl_seconds_after_finished?: i64,
         pub active_deadline_seconds?: Option<i64>,
+        pub backoff_limit?: Option<i32>,
         pub submission_mode?: String,
         pub submitter_pod_template?: Option<Value>,
     }

@@ -67,6 +67,7 @@ pub(super) fn mistake(job: &RayJob) -> Option<&'static str> {
         _ if spec.suspend && !spec.shutdown_after_job_finishes => {
             Some("a RayJob with shutdownAfterJobFinishes set to false is not allowed to be suspended")
         }
+        _ if spec.backoff_limit.is_some_and(|limit| limit < 0) => Some("backoffLimit must be a positive integer"),
         _ if spec.suspend && !spec.cluster_selector.is_empty() => {
             Some("the ClusterSelector mode doesn't support the suspend operation")
         }
