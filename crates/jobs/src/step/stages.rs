@@ -14,6 +14,8 @@ use crate::report::{Hold, Report};
 use crate::start::{self, NotGiven};
 use crate::workload::{prebuilt_name, queue_name};
 
+const NOT_ADMITTED: Stop<'_> = Stop { reason: StopReason::NotAdmitted, message: "Not admitted by cluster queue" };
+
 impl<J: Job> Look<'_, J> {
     pub(super) fn stages(&mut self, workload: Option<Arc<Workload>>) -> Result<(), Over> {
         if let Some(workload) = &workload
@@ -64,8 +66,16 @@ impl<J: Job> Look<'_, J> {
     fn with_workload(&mut self, workload: &Arc<Workload>) -> Result<(), Over> {
         let report = reclaimable(|| self.job.reclaimable_pods(), workload, self.around);
         let report = report.or_else(|| pods_ready(|| self.job.pods_ready(), workload, self.around));
-        if let Some(report) = report.or_else(|| wants_quota_again(&self.job, workload)) {
+        if let Some(report) = report {
             self.actions.push(Action::Report(Arc::clone(workload), report));
+            return Ok(());
+        }
+        if wants_quota_again(&self.job, workload) {
+            // Whoever runs it does so again by now, and others may have its quota: it waits like everybody.
+            if !self.job.is_suspended() {
+                self.stop(Some(workload), &NOT_ADMITTED);
+            }
+            self.actions.push(Action::Report(Arc::clone(workload), Report::OnHold(None)));
             return Ok(());
         }
         if is_true(workload, condition::EVICTED) {
@@ -80,8 +90,7 @@ impl<J: Job> Look<'_, J> {
             // Pods of an elastic job wait behind their gates, each for its slice.
             false if is_true(workload, condition::ADMITTED) || self.is_elastic() => Ok(()),
             false => {
-                let why = Stop { reason: StopReason::NotAdmitted, message: "Not admitted by cluster queue" };
-                self.stop(Some(workload), &why);
+                self.stop(Some(workload), &NOT_ADMITTED);
                 Ok(())
             }
         }
@@ -163,10 +172,10 @@ pub fn pending_checks(workload: &Workload) -> Option<String> {
 }
 
 /// A job that had put itself on hold and did so no longer.
-fn wants_quota_again<J: Job>(job: &J, workload: &Workload) -> Option<Report> {
-    let reserved = condition_of(workload, condition::QUOTA_RESERVED)?;
-    let is_held = reserved.status == ConditionStatus::False && reserved.reason == reason::quota::ON_HOLD;
-    (is_held && job.is_on_hold() == Some(false)).then_some(Report::OnHold(None))
+fn wants_quota_again<J: Job>(job: &J, workload: &Workload) -> bool {
+    let is_held =
+        |reserved: &Condition| reserved.status == ConditionStatus::False && reserved.reason == reason::quota::ON_HOLD;
+    condition_of(workload, condition::QUOTA_RESERVED).is_some_and(is_held) && job.is_on_hold() == Some(false)
 }
 
 /// Pods that are done, where that is not known yet.

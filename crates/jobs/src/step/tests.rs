@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::kinds::batch_job::Job;
-use crate::workload::prebuilt_name;
+use crate::workload::{controller_reference, prebuilt_name};
 
 /// A job with a queue, waiting, changed as the patch says.
 fn job(patch: Value) -> Job {
@@ -374,4 +374,33 @@ fn slices_that_the_job_has_outgrown_are_finished() {
         "finished WorkloadSliceReplaced: Replaced to accommodate a new workload slice, \
          finished OutOfSync: The workload slice is out of sync with its parent job"
     );
+}
+
+#[test]
+fn a_job_that_is_mended_while_it_runs_waits_for_quota_again() {
+    use crate::kinds::ray::rayjob::RayJob;
+
+    let job = json!({"metadata": {"name": "j", "uid": "u", "namespace": "ns", "labels": {"kueue.x-k8s.io/queue-name": "q"}},
+        "spec": {"rayClusterSpec": {"headGroupSpec": {"template": {"spec": {"containers": [{"name": "c"}]}}}}},
+        "status": {"jobDeploymentStatus": "Initializing"}});
+    let job: RayJob = serde_json::from_value(job).unwrap();
+    let held = json!({"type": "QuotaReserved", "status": "False", "reason": "OnHold", "message": ""});
+    let head = json!({"name": "head", "count": 1, "template": {"spec": {"containers": [{"name": "c"}]}}});
+    let workload = json!({"metadata": {"name": "w", "namespace": "ns", "ownerReferences": [controller_reference(&job)]},
+        "spec": {"podSets": [head], "queueName": "q"}, "status": {"conditions": [held]}});
+    let workload: Arc<Workload> = Arc::new(serde_json::from_value(workload).unwrap());
+    let around = Surroundings {
+        settings: &Settings::default(),
+        namespace: Some(BTreeMap::new()),
+        workloads: vec![workload],
+        prebuilt: None,
+        family: Family::TopLevel,
+        flavor: &|_| None,
+        workload_priority_classes: Vec::new(),
+        priority_classes: Vec::new(),
+        ray_cluster: None,
+    };
+    let actions = step(&job, &around).actions;
+    assert!(matches!(&actions[0], Action::Write(Write::Spec(stopped)) if stopped.spec.suspend), "{actions:?}");
+    assert!(matches!(&actions[2], Action::Report(_, Report::OnHold(None))), "{actions:?}");
 }
