@@ -10,7 +10,10 @@ use std::sync::Mutex;
 use std::time::Instant;
 
 use kueue_testbed::cache::Cache;
+use kueue_testbed::control::PlaneInfo;
+use kueue_testbed::http::Request;
 use kueue_testbed::nodes::NodeGroup;
+use kueue_testbed::process::Process;
 use kueue_testbed::scenario::Scenario;
 use kueue_testbed::{Plane, PlaneSpec, Planes, Problem, Profile, Result, recipe, toolchain};
 use serde_json::json;
@@ -41,6 +44,7 @@ fn run(words: &[String]) -> Result<usize> {
     let planes = Planes::start(&cache, &bed, vec![PlaneSpec::new(Profile::Full, nodes())], &mut say)?;
     let plane = planes.plane(1)?;
     plane.install_manager()?;
+    let mut operators = play_operators(&plane)?;
     let (mut passed, mut failed) = (0, Vec::new());
     for (number, (configuration, scenarios)) in groups.into_iter().enumerate() {
         let dir = plane.info().logs.with_file_name(format!("manager-{number}"));
@@ -53,6 +57,7 @@ fn run(words: &[String]) -> Result<usize> {
         passed += fine;
         failed.append(&mut not);
     }
+    operators.check()?;
     for (name, problem) in &failed {
         println!("\n---- {name} ----\n{problem}");
     }
@@ -66,6 +71,19 @@ fn run(words: &[String]) -> Result<usize> {
 
 fn say(line: &str) {
     eprintln!("testbed: {line}");
+}
+
+/// Plays KubeRay and the autoscaler, which no control plane has.
+fn play_operators(plane: &Plane) -> Result<Process> {
+    for crd in kueue_world::crds::crds() {
+        let name = crd["metadata"]["name"].as_str().unwrap_or_default().to_string();
+        let path = format!("/apis/apiextensions.k8s.io/v1/customresourcedefinitions/{name}");
+        plane.send(&Request::apply(&path, "testbed", crd))?.success(&format!("cannot install {name}"))?;
+    }
+    let PlaneInfo { kubeconfig, logs, .. } = plane.info();
+    let args = ["world", "--beside-a-cluster", "--domain=test.example.com"].map(str::to_string);
+    let args = args.into_iter().chain([format!("--kubeconfig={}", kubeconfig.display())]).collect::<Vec<_>>();
+    Process::start(Path::new(env!("CARGO_BIN_EXE_kueue")), &args, logs, &logs.join("world.log"))
 }
 
 /// Enough for all scenarios that run at once.

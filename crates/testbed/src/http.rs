@@ -56,6 +56,16 @@ impl Request {
         Request { content_type: "application/merge-patch+json", ..Request::new("PATCH", path, Some(body)) }
     }
 
+    /// A patch of either sort: a list holds operations, anything else is merged.
+    pub fn patch(path: impl Into<String>, body: Value) -> Request {
+        match body {
+            Value::Array(_) => {
+                Request { content_type: "application/json-patch+json", ..Request::new("PATCH", path, Some(body)) }
+            }
+            body => Request::merge(path, body),
+        }
+    }
+
     fn new(method: &'static str, path: impl Into<String>, body: Option<Value>) -> Request {
         Request { method, path: path.into(), content_type: JSON, accept: JSON, body }
     }

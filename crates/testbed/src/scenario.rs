@@ -87,7 +87,7 @@ struct Target {
     namespace: Option<String>,
 }
 
-/// A merge patch of one object.
+/// A merge patch of one object, or a list of operations on it.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 struct Patch {
@@ -241,7 +241,7 @@ impl Run<'_> {
         if let Some(subresource) = subresource {
             path = format!("{path}/{subresource}");
         }
-        let answer = self.bed.send(&Request::merge(path.as_str(), merge.clone()))?;
+        let answer = self.bed.send(&Request::patch(path.as_str(), merge.clone()))?;
         answer.success(&format!("cannot patch {path}")).map(|_| ())
     }
 
