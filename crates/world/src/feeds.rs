@@ -16,7 +16,7 @@ use tokio::sync::{Notify, watch};
 use tokio::task::JoinSet;
 
 use crate::kinds::{
-    DaemonSet, Deployment, EndpointSlice, Endpoints, Job, Namespace, Node, Pod, RayCluster, RayJob, RayService,
+    CronJob, DaemonSet, Deployment, EndpointSlice, Endpoints, Job, Namespace, Node, Pod, RayCluster, RayJob, RayService,
     ReplicaSet, Service, ServiceAccount, StatefulSet, controller_of,
 };
 
@@ -150,6 +150,7 @@ pub(crate) struct Feeds {
     pub(crate) nodes: Feed<Node>,
     pub(crate) pods: Feed<Pod>,
     pub(crate) jobs: Feed<Job>,
+    pub(crate) cron_jobs: Feed<CronJob>,
     pub(crate) replica_sets: Feed<ReplicaSet>,
     pub(crate) deployments: Feed<Deployment>,
     pub(crate) stateful_sets: Feed<StatefulSet>,
@@ -166,18 +167,21 @@ pub(crate) struct Feeds {
     pub(crate) ray_jobs: Feed<RayJob>,
     pub(crate) ray_services: Feed<RayService>,
     pods_by_owner: Index,
+    jobs_by_owner: Index,
     replica_sets_by_owner: Index,
 }
 
 impl Feeds {
     pub(crate) fn new() -> Self {
-        let (pods, replica_sets) = (Feed::new(), Feed::new());
+        let (pods, jobs, replica_sets) = (Feed::new(), Feed::new(), Feed::new());
         Self {
             pods_by_owner: pods.view().store.index(owner_values),
+            jobs_by_owner: jobs.view().store.index(owner_values),
             replica_sets_by_owner: replica_sets.view().store.index(owner_values),
             nodes: Feed::new(),
             pods,
-            jobs: Feed::new(),
+            jobs,
+            cron_jobs: Feed::new(),
             replica_sets,
             deployments: Feed::new(),
             stateful_sets: Feed::new(),
@@ -199,6 +203,10 @@ impl Feeds {
         Owned { view: self.pods.view(), index: self.pods_by_owner }
     }
 
+    pub(crate) fn owned_jobs(&self) -> Owned<Job> {
+        Owned { view: self.jobs.view(), index: self.jobs_by_owner }
+    }
+
     pub(crate) fn owned_replica_sets(&self) -> Owned<ReplicaSet> {
         Owned { view: self.replica_sets.view(), index: self.replica_sets_by_owner }
     }
@@ -209,6 +217,7 @@ impl Feeds {
             self.nodes.start(client.clone(), tasks),
             self.pods.start(client.clone(), tasks),
             self.jobs.start(client.clone(), tasks),
+            self.cron_jobs.start(client.clone(), tasks),
             self.replica_sets.start(client.clone(), tasks),
             self.deployments.start(client.clone(), tasks),
             self.stateful_sets.start(client.clone(), tasks),

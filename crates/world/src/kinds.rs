@@ -2,6 +2,7 @@
 //! the server, because nothing is ever written whole.
 
 mod apps;
+mod cron_job;
 mod job;
 mod node;
 mod pod;
@@ -12,6 +13,7 @@ pub use apps::{
     DaemonSet, DaemonSetStatus, Deployment, DeploymentStatus, ReplicaSet, ReplicaSetStatus, StatefulSet,
     StatefulSetStatus,
 };
+pub use cron_job::{CronJob, CronJobSpec, CronJobStatus, JobReference};
 pub use job::{Job, JobSpec, JobStatus, OnExitCodes, PodFailureRule, UncountedPods};
 pub use node::{Node, NodeStatus};
 pub use pod::{

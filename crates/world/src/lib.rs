@@ -16,6 +16,7 @@ pub mod program;
 
 mod scheduler;
 
+mod cron_job;
 mod daemon_set;
 mod deployment;
 mod job;
@@ -126,6 +127,7 @@ fn cluster(parts: &Parts, feeds: &mut Feeds) -> [Start; 11] {
         eviction::connect(parts, feeds),
         scheduler::connect(parts, feeds),
         job::connect(parts, feeds),
+        cron_job::connect(parts, feeds),
         replica_set::connect(parts, feeds),
         deployment::connect(parts, feeds),
         stateful_set::connect(parts, feeds),
