@@ -8,10 +8,13 @@ use kueue_api::webhook_filter;
 use kueue_core::base64;
 use serde_json::{Map, Value, json};
 
-const OWN_GROUP: &str = "kueue.x-k8s.io";
 const ADMISSION: &str = "admissionregistration.k8s.io";
 const EXTENSIONS: &str = "apiextensions.k8s.io";
 const V1: &str = "v1";
+/// What the names of hooks begin with that nobody installed.
+const ADDED: &str = "nameless.";
+/// The name of their condition.
+const NAMELESS: &str = "waits-without-a-queue";
 
 object! {
     pub struct MutatingWebhookConfiguration in ADMISSION/V1/"mutatingwebhookconfigurations", namespaced: false {
@@ -55,13 +58,13 @@ pub(crate) trait Register {
 
 impl Register for MutatingWebhookConfiguration {
     fn register(&mut self, facts: &Facts) {
-        self.webhooks.iter_mut().for_each(|hook| register_hook(hook, facts));
+        register_hooks(&mut self.webhooks, facts);
     }
 }
 
 impl Register for ValidatingWebhookConfiguration {
     fn register(&mut self, facts: &Facts) {
-        self.webhooks.iter_mut().for_each(|hook| register_hook(hook, facts));
+        register_hooks(&mut self.webhooks, facts);
     }
 }
 
@@ -81,26 +84,43 @@ fn trust(client: &mut Map<String, Value>, facts: &Facts) {
     }
 }
 
-fn register_hook(hook: &mut Value, facts: &Facts) {
-    if let Some(client) = hook.pointer_mut("/clientConfig").and_then(Value::as_object_mut) {
+/// Says whom to trust, and adds hooks of our own for jobs that wait although they name no queue. Those that were
+/// installed stay as they are: whoever installed them may do so again at any time, and nobody should have to quarrel.
+fn register_hooks(hooks: &mut Vec<Value>, facts: &Facts) {
+    hooks.retain(|hook| !name(hook).starts_with(ADDED));
+    for client in hooks.iter_mut().filter_map(|hook| hook.pointer_mut("/clientConfig")?.as_object_mut()) {
         trust(client, facts);
     }
-    let is_own = |hook: &Value| hook.pointer("/rules/0/apiGroups/0").is_none_or(|group| group == OWN_GROUP);
-    if is_own(hook) {
-        return;
+    let Some(nameless) = nameless(facts) else { return };
+    let added: Vec<Value> = hooks.iter().filter_map(|hook| added(hook, &nameless)).collect();
+    hooks.extend(added);
+}
+
+fn name(hook: &Value) -> &str {
+    hook["name"].as_str().unwrap_or_default()
+}
+
+/// Which jobs wait although they name no queue, in CEL; none when there are none.
+fn nameless(facts: &Facts) -> Option<String> {
+    let names_one = webhook_filter::expression([]);
+    match &facts.default_namespaces {
+        None => Some(format!("!({names_one})")),
+        Some(namespaces) if namespaces.is_empty() => None,
+        Some(namespaces) => {
+            let namespaces: Vec<String> = namespaces.iter().map(|namespace| format!("'{namespace}'")).collect();
+            Some(format!("!({names_one}) && request.namespace in [{}]", namespaces.join(", ")))
+        }
     }
-    let others = hook["matchConditions"].as_array().into_iter().flatten();
-    let mut conditions: Vec<Value> =
-        others.filter(|condition| condition["name"] != webhook_filter::NAME).cloned().collect();
-    if let Some(namespaces) = &facts.default_namespaces {
-        let expression = webhook_filter::expression(namespaces.iter().map(String::as_str));
-        conditions.push(json!({"name": webhook_filter::NAME, "expression": expression}));
-    }
-    let Some(hook) = hook.as_object_mut() else { return };
-    match conditions.is_empty() {
-        true => drop(hook.remove("matchConditions")),
-        false => drop(hook.insert("matchConditions".to_owned(), conditions.into())),
-    }
+}
+
+/// The same hook for these jobs; none if it asks about all of them already.
+fn added(hook: &Value, which: &str) -> Option<Value> {
+    let mut added = hook.clone();
+    let conditions = added["matchConditions"].as_array_mut()?;
+    let condition = conditions.iter_mut().find(|condition| condition["name"] == webhook_filter::NAME)?;
+    *condition = json!({"name": NAMELESS, "expression": which});
+    added["name"] = format!("{ADDED}{}", name(hook)).into();
+    Some(added)
 }
 
 /// What the names of our configurations begin with, given that of the Service.

@@ -28,6 +28,7 @@ impl Bed {
         let hook = |name: &str| {
             json!({"name": name, "admissionReviewVersions": ["v1"], "sideEffects": "None",
                 "clientConfig": {"service": {"name": "kueue-webhook-service", "namespace": "default", "path": "/x"}},
+                "matchConditions": [{"name": "uses-queues", "expression": "true"}],
                 "rules": [{"apiGroups": ["batch"], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["jobs"]}]})
         };
         let configuration = json!({"apiVersion": "admissionregistration.k8s.io/v1", "kind": "MutatingWebhookConfiguration",
@@ -52,10 +53,13 @@ impl Bed {
     }
 
     async fn configuration(&self) -> Value {
+        self.hooks().await[0].clone()
+    }
+
+    async fn hooks(&self) -> Vec<Value> {
         sleep(Duration::from_secs(5)).await;
         let key = Key::cluster("kueue-mutating-webhook-configuration");
-        let object: MutatingWebhookConfiguration = self.client.get(&key).await.unwrap();
-        object.webhooks[0].clone()
+        self.client.get::<MutatingWebhookConfiguration>(&key).await.unwrap().webhooks
     }
 
     async fn secret(&self) -> Secret {
@@ -74,10 +78,12 @@ async fn the_api_server_learns_whom_to_trust_and_whom_to_ask_about() {
     let hook = bed.configuration().await;
     assert!(certificate.is_there());
     assert_eq!(hook["clientConfig"]["caBundle"], bundle_of(&bed.secret().await));
-    assert_eq!(hook["matchConditions"][0]["name"], "uses-queues");
     bed.namespaces.send_replace(Some(vec!["team".to_owned()]));
-    let hook = bed.configuration().await;
-    assert!(hook["matchConditions"][0]["expression"].as_str().unwrap().contains("request.namespace in ['team']"));
+    let hooks = bed.hooks().await;
+    assert_eq!((hooks.len(), &hooks[0]), (2, &hook), "what was installed stays as it is");
+    assert!(hooks[1]["matchConditions"][0]["expression"].as_str().unwrap().contains("request.namespace in ['team']"));
+    bed.namespaces.send_replace(Some(Vec::new()));
+    assert_eq!(bed.hooks().await, [hook]);
 }
 
 #[tokio::test(start_paused = true)]

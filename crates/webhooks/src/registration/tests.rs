@@ -6,31 +6,35 @@ fn facts(namespaces: Option<&[&str]>) -> Facts {
 }
 
 fn configuration() -> MutatingWebhookConfiguration {
-    let hook = |group: &str| {
-        json!({"name": "m", "clientConfig": {"service": {"name": "s"}}, "rules": [{"apiGroups": [group]}],
-            "matchConditions": [{"name": "of-the-user", "expression": "true"}]})
+    let hook = |name: &str, condition: &str| {
+        json!({"name": name, "clientConfig": {"service": {"name": "s"}}, "matchConditions": [
+            {"name": "of-the-user", "expression": "true"}, {"name": condition, "expression": "names one"}]})
     };
-    serde_json::from_value(json!({"metadata": {"name": "c"}, "webhooks": [hook("batch"), hook("kueue.x-k8s.io")]}))
-        .unwrap()
+    let hooks = [hook("mjob.kb.io", webhook_filter::NAME), hook("mworkload.kb.io", "other")];
+    serde_json::from_value(json!({"metadata": {"name": "c"}, "webhooks": hooks})).unwrap()
 }
 
 #[test]
-fn hooks_of_jobs_ask_about_those_that_use_queues() {
+fn jobs_that_wait_without_a_queue_are_asked_about_by_hooks_of_our_own() {
     let mut object = configuration();
     object.register(&facts(Some(&["a", "b"])));
-    assert_eq!(object.webhooks[0]["clientConfig"]["caBundle"], "Y2E=");
-    let conditions = object.webhooks[0]["matchConditions"].as_array().unwrap();
-    assert_eq!(conditions[0]["name"], "of-the-user");
+    let names: Vec<&str> = object.webhooks.iter().map(name).collect();
+    assert_eq!(names, ["mjob.kb.io", "mworkload.kb.io", "nameless.mjob.kb.io"], "our own kinds are all asked about");
+    assert_eq!(object.webhooks[0]["matchConditions"], configuration().webhooks[0]["matchConditions"]);
+    let conditions = object.webhooks[2]["matchConditions"].as_array().unwrap();
+    assert_eq!((&conditions[0]["name"], &conditions[1]["name"]), (&json!("of-the-user"), &json!(NAMELESS)));
     let expression = conditions[1]["expression"].as_str().unwrap();
     assert!(expression.contains("'kueue.x-k8s.io/queue-name' in o.metadata.labels"), "{expression}");
-    assert!(expression.ends_with(" || request.namespace in ['a', 'b']"), "{expression}");
-    assert_eq!(object.webhooks[1]["matchConditions"].as_array().unwrap().len(), 1, "our own kinds are all ours");
-    assert_eq!(object.webhooks[1]["clientConfig"]["caBundle"], "Y2E=");
+    assert!(expression.starts_with("!([") && expression.ends_with(") && request.namespace in ['a', 'b']"));
+    assert!(object.webhooks.iter().all(|hook| hook["clientConfig"]["caBundle"] == "Y2E="));
     let again = object.clone();
     object.register(&facts(Some(&["a", "b"])));
     assert_eq!(object, again, "to say the same twice changes nothing");
     object.register(&facts(None));
-    assert_eq!(object.webhooks[0]["matchConditions"].as_array().unwrap().len(), 1, "all jobs wait");
+    let expression = object.webhooks[2]["matchConditions"][1]["expression"].as_str().unwrap();
+    assert!(expression.starts_with("!([") && !expression.contains("request.namespace"), "all jobs wait: {expression}");
+    object.register(&facts(Some(&[])));
+    assert_eq!(object.webhooks.len(), 2);
 }
 
 #[test]
@@ -49,7 +53,7 @@ fn nothing_is_said_about_authorities_that_others_manage() {
     let mut object = configuration();
     object.register(&Facts { authorities: String::new(), default_namespaces: Some(vec![]) });
     assert_eq!(object.webhooks[0]["clientConfig"].get("caBundle"), None);
-    assert_eq!(object.webhooks[0]["matchConditions"].as_array().unwrap().len(), 2);
+    assert_eq!(object, configuration());
 }
 
 #[test]
