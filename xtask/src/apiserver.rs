@@ -70,7 +70,9 @@ impl Running {
         let plays = |need: &str| plays.split(',').any(|played| played == need);
         // It ends when its standard input does, so nothing is left behind, however we end.
         let mut command = apiserver();
-        command.args(plays("kcm").then_some("--collect"));
+        if plays("kcm") {
+            command.args(["--collect", "--assign-accounts"]);
+        }
         if plays("compaction") {
             command.args(["--compact-every", "4"]);
         }

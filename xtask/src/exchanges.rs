@@ -5,6 +5,7 @@ use std::process::Command;
 
 use anyhow::{Context, Result, bail};
 use clap::Args;
+use serde_json::Value;
 
 use crate::apiserver;
 use crate::datasets::EXCHANGES;
@@ -39,6 +40,8 @@ pub struct Wanted {
 
 /// What the embedded server plays by itself of what stories need.
 const EMBEDDED: &str = "hooks,vap,compaction";
+/// What controllers play, for whoever asks for it with --have.
+const CONTROLLERS: [&str; 3] = ["kcm", "scheduler", "kwok"];
 /// Programs that stories are told with and that the test bed has in the right version.
 const PROGRAMS: [&str; 3] = ["kubectl", "helm", "yq-go"];
 /// Stories at once: they spend most of their time waiting.
@@ -59,14 +62,8 @@ pub fn run(wanted: Wanted, report: Option<&Path>) -> Result<()> {
         }
         (None, false) => {
             let have = wanted.have.as_deref().unwrap_or(EMBEDDED);
-            // Stories that need no controllers were recorded where nothing is collected.
-            let server = apiserver::Running::start(have)?;
-            let mut command = play(&replayer, &dir, &server.url, &server.token, Some(have))?;
-            if let Some(story) = &wanted.story {
-                command.args(["--story", story]);
-            }
             let file = report.unwrap_or_else(|| program::scratch("exchanges.json"));
-            let all_passed = replayed(command.arg("--report").arg(&file), &file)?;
+            let all_passed = on_embedded(&dir, have, wanted.story.as_deref(), &file, false)?;
             if wanted.raise_floors {
                 let mut floors = Floors::read()?;
                 floors.exchanges = floors::raised(&floors.exchanges, &passed(&file)?);
@@ -86,13 +83,81 @@ pub fn run(wanted: Wanted, report: Option<&Path>) -> Result<()> {
 
 /// Plays everything on the embedded server: how many stories pass, and which families fell below their floor.
 pub fn against_floors(dir: &Path) -> Result<(usize, Vec<String>)> {
-    let server = apiserver::Running::start(EMBEDDED)?;
     let file = program::scratch("exchanges.json");
-    let mut command = play(&replayer(dir)?, dir, &server.url, &server.token, Some(EMBEDDED))?;
-    command.arg("--report").arg(&file).stdout(std::process::Stdio::null());
-    replayed(&mut command, &file)?;
+    on_embedded(dir, EMBEDDED, None, &file, true)?;
     let passed = passed(&file)?;
     Ok((passed.values().sum(), floors::below(&Floors::read()?.exchanges, &passed)))
+}
+
+/// Plays stories on embedded servers; whether every one passed. Where controllers are played, stories that need them
+/// are played on a server of their own: all others were recorded where nothing acts.
+fn on_embedded(dir: &Path, have: &str, story: Option<&str>, report: &Path, is_quiet: bool) -> Result<bool> {
+    let needs: Vec<&str> = have.split(',').collect();
+    let (acting, still): (Vec<&str>, Vec<&str>) = needs.iter().partition(|need| CONTROLLERS.contains(need));
+    let with_controllers = if acting.is_empty() { None } else { Some(names_with_controllers(dir)?.join("|")) };
+    let mut parts = vec![(still.join(","), with_controllers.as_ref().map(|names| format!("(?!(?:{names})$)")))];
+    // Whoever forgets quickly would forget what controllers go by.
+    let lasting = needs.iter().filter(|need| **need != "compaction").copied().collect::<Vec<_>>().join(",");
+    parts.extend(with_controllers.as_ref().map(|names| (lasting, Some(format!("(?:{names})$")))));
+    let (mut all_passed, mut reports) = (true, Vec::new());
+    for (have, names) in parts {
+        let server = apiserver::Running::start(&have)?;
+        let mut command = play(&replayer(dir)?, dir, &server.url, &server.token, Some(&have))?;
+        if story.is_some() || names.is_some() {
+            let pattern = format!("^(?=.*(?:{})){}", story.unwrap_or_default(), names.unwrap_or_default());
+            command.args(["--story", &pattern]);
+        }
+        if is_quiet {
+            command.stdout(std::process::Stdio::null());
+        }
+        all_passed &= replayed(command.arg("--report").arg(report), report)?;
+        reports.push(read(report)?);
+    }
+    std::fs::write(report, serde_json::to_string(&together(reports))?)?;
+    Ok(all_passed)
+}
+
+/// The stories of a data set that need controllers, as regular expressions.
+fn names_with_controllers(dir: &Path) -> Result<Vec<String>> {
+    let mut names = Vec::new();
+    for file in std::fs::read_dir(dir)?.flatten().map(|entry| entry.path()) {
+        if file.extension().is_none_or(|extension| extension != "jsonl") {
+            continue;
+        }
+        for line in std::fs::read_to_string(&file)?.lines() {
+            let story: Value =
+                serde_json::from_str(line).with_context(|| format!("{} is not as expected", file.display()))?;
+            let mut needs = story["needs"].as_array().into_iter().flatten().filter_map(Value::as_str);
+            if needs.any(|need| CONTROLLERS.contains(&need)) {
+                names.push(story["name"].as_str().unwrap_or_default().replace('.', "\\."));
+            }
+        }
+    }
+    Ok(names)
+}
+
+/// Reports of several runs as one.
+fn together(reports: Vec<Value>) -> Value {
+    let mut whole = Value::Null;
+    for report in reports {
+        add(&mut whole, report);
+    }
+    whole
+}
+
+/// Numbers are added, lists go on, and what only one has is had.
+fn add(sum: &mut Value, more: Value) {
+    match (sum, more) {
+        (Value::Object(sum), Value::Object(more)) => {
+            more.into_iter().for_each(|(key, value)| add(sum.entry(key).or_default(), value));
+        }
+        (Value::Array(sum), Value::Array(more)) => sum.extend(more),
+        (Value::Number(sum), Value::Number(more)) => {
+            let total = sum.as_u64().unwrap_or_default() + more.as_u64().unwrap_or_default();
+            *sum = total.into();
+        }
+        (sum, more) => *sum = more,
+    }
 }
 
 /// The replayer with what it must know; without a list of what the server plays it takes its own.
@@ -119,11 +184,15 @@ fn replayed(command: &mut Command, report: &Path) -> Result<bool> {
 
 /// How many stories of each family passed.
 fn passed(report: &Path) -> Result<floors::Table> {
-    let text = std::fs::read(report).with_context(|| format!("cannot read {}", report.display()))?;
-    let report: serde_json::Value = serde_json::from_slice(&text).context("the report is not JSON")?;
+    let report = read(report)?;
     let families = report["families"].as_object().context("the report is not as expected")?;
-    let count = |family: &serde_json::Value| family["passed"].as_u64().and_then(|count| usize::try_from(count).ok());
+    let count = |family: &Value| family["passed"].as_u64().and_then(|count| usize::try_from(count).ok());
     Ok(families.iter().map(|(name, family)| (name.clone(), count(family).unwrap_or_default())).collect())
+}
+
+fn read(report: &Path) -> Result<Value> {
+    let text = std::fs::read(report).with_context(|| format!("cannot read {}", report.display()))?;
+    serde_json::from_slice(&text).context("the report is not JSON")
 }
 
 /// The replayer lies beside the data set.
@@ -131,4 +200,21 @@ fn replayer(dir: &Path) -> Result<PathBuf> {
     let places = [dir.join("../tools/replay-exchanges"), root().join("../shared/tools/replay-exchanges")];
     let found = places.iter().find(|place| place.is_file());
     found.cloned().with_context(|| format!("no replay-exchanges at {}", places[0].display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn reports_add_up() {
+        let one = json!({"passed": 2, "families": {"a": {"passed": 2, "total": 2}}, "stories": [1], "skipped": {}});
+        let two = json!({"passed": 1, "families": {"a": {"passed": 0, "total": 1}, "b": {"passed": 1, "total": 1}},
+            "stories": [2, 3], "skipped": {"helm": 4}});
+        let whole = json!({"passed": 3, "families": {"a": {"passed": 2, "total": 3}, "b": {"passed": 1, "total": 1}},
+            "stories": [1, 2, 3], "skipped": {"helm": 4}});
+        assert_eq!(together(vec![one, two]), whole);
+    }
 }
