@@ -17,6 +17,9 @@ const FUZZ_SECONDS: u64 = 60;
 /// Packages with a suite on real control planes.
 const REAL_SUITES: [&str; 2] = ["kueue-testbed", "kueue"];
 
+/// What types the tutorial's commands.
+const TUTORIAL: (&str, &str) = ("kueue", "tutorial");
+
 /// What one step found.
 #[derive(Debug, Default, Serialize)]
 struct Outcome {
@@ -57,6 +60,7 @@ const STEPS: &[Step] = &[
     Step { name: "scenarios", in_quick: false, run: scenarios },
     Step { name: "exchanges", in_quick: false, run: exchanges },
     Step { name: "fuzz", in_quick: false, run: fuzzing },
+    Step { name: "tutorial", in_quick: false, run: tutorial },
     Step { name: "real cluster", in_quick: false, run: real_cluster },
 ];
 
@@ -125,14 +129,25 @@ fn format() -> Result<Outcome> {
 fn lints() -> Result<Outcome> {
     program::run(program::cargo(["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]))?;
     // A test that `cargo test` does not run is no target of "all", either.
-    for package in REAL_SUITES {
-        program::run(program::cargo(["clippy", "--package", package, "--test", "real", "--", "-D", "warnings"]))?;
+    for (package, test) in REAL_SUITES.map(|package| (package, "real")).into_iter().chain([TUTORIAL]) {
+        program::run(program::cargo(["clippy", "--package", package, "--test", test, "--", "-D", "warnings"]))?;
     }
     Ok(passed())
 }
 
 fn cargo_tests() -> Result<Outcome> {
     counted_tests(program::cargo(["test", "--workspace", "--no-fail-fast"]))
+}
+
+/// The commands of the tutorial and of other texts, where there is what they type.
+fn tutorial() -> Result<Outcome> {
+    for program in ["kubectl", "yq"] {
+        if Command::new(program).arg("--help").output().is_err() {
+            return Ok(skipped(format!("{program} is not installed")));
+        }
+    }
+    let (package, test) = TUTORIAL;
+    counted_tests(program::cargo(["test", "--package", package, "--test", test]))
 }
 
 /// The test bed itself, then the manager on it, each on a control plane that all its tests share. The first run on a
