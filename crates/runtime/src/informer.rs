@@ -123,7 +123,13 @@ impl<T: Object + Send + 'static, P: Send + Sync + 'static> Informer<T, P> {
                 }
                 let text = failure.to_string();
                 if !failure.is_gone() && trouble.as_ref() != Some(&text) {
-                    warn!(kind = T::KIND, error = %text, hint = hint(failure), "cannot watch, trying again until it works");
+                    match failure.is_not_found() && self.version.is_none() {
+                        // Many clusters have only some of the kinds that could be there.
+                        true => info!(kind = T::KIND, hint = hint(failure), "not served here, watching when it is"),
+                        false => {
+                            warn!(kind = T::KIND, error = %text, hint = hint(failure), "cannot watch, trying again until it works");
+                        }
+                    }
                     trouble = Some(text);
                 }
             }
