@@ -1,10 +1,10 @@
-//! The scenarios of `testbed/manager` with the built manager on a real control plane.
+//! The scenarios of `testbed/manager` and `testbed/acceptance` with the built manager on a real control plane.
 //!
 //! They share the control plane, each in a namespace of its own; those that need another configuration come after the
 //! others, with another manager. `cargo test -p kueue --test real -- WORD…` runs those with one of the words in their name.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Mutex;
 use std::time::Instant;
@@ -20,6 +20,7 @@ use serde_json::json;
 
 /// More only compete for the machine.
 const AT_ONCE: usize = 8;
+const FOLDERS: [&str; 2] = ["../../testbed/manager", "../../testbed/acceptance"];
 /// A scenario and what its file is called.
 type Named = (String, Scenario);
 
@@ -96,15 +97,18 @@ fn nodes() -> Vec<NodeGroup> {
 
 /// The scenarios with the text of the configuration that they need.
 fn by_configuration(words: &[String]) -> Result<BTreeMap<String, Vec<Named>>> {
-    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../testbed/manager");
-    let entries = std::fs::read_dir(&folder).map_err(|error| Problem::file("read", &folder, &error))?;
+    let mut files = Vec::new();
+    for folder in FOLDERS.map(|folder| Path::new(env!("CARGO_MANIFEST_DIR")).join(folder)) {
+        let entries = std::fs::read_dir(&folder).map_err(|error| Problem::file("read", &folder, &error))?;
+        files.extend(entries.flatten().map(|entry| entry.path()));
+    }
     let mut groups: BTreeMap<String, Vec<Named>> = BTreeMap::new();
-    for file in entries.flatten().map(|entry| entry.path()).filter(|path| path.is_file()) {
+    for file in files.iter().filter(|path| path.extension().is_some_and(|extension| extension == "yaml")) {
         let name = file.file_stem().unwrap_or_default().to_string_lossy().into_owned();
         if !words.is_empty() && !words.iter().any(|word| name.contains(word.as_str())) {
             continue;
         }
-        let scenario = Scenario::read(&file, &name)?;
+        let scenario = Scenario::read(file, &name)?;
         let mut configuration = scenario.manager.clone().unwrap_or_else(|| json!({}));
         configuration["apiVersion"] = "config.kueue.x-k8s.io/v1beta2".into();
         configuration["kind"] = "Configuration".into();

@@ -42,7 +42,12 @@ impl Embedded {
         let server = runtime.block_on(async {
             ApiServer::start(Settings { collects: true, image, ..Settings::new(Clock::starting_at(START), seed) })
         });
-        Ok(Self { runtime, server, played: Vec::new(), patience: 1 })
+        Ok(Self::around(server, runtime))
+    }
+
+    /// A server that somebody else started in that runtime, whose clock is paused.
+    pub fn around(server: ApiServer, runtime: Runtime) -> Self {
+        Self { runtime, server, played: Vec::new(), patience: 1 }
     }
 
     /// The same bed, where somebody plays this.
