@@ -28,6 +28,9 @@ pub struct Wanted {
     /// Where random numbers start.
     #[arg(long, value_name = "NUMBER")]
     seed: Option<u64>,
+    /// Keep everything in this file when it ends, and go on from there when it starts again.
+    #[arg(long, value_name = "FILE")]
+    state: Option<PathBuf>,
     /// What else `kueue sandbox` understands, see `cargo xtask up -- --help`.
     #[arg(last = true)]
     more: Vec<OsString>,
@@ -48,6 +51,9 @@ pub fn run(wanted: &Wanted) -> Result<()> {
     }
     if let Some(seed) = wanted.seed {
         command.arg("--seed").arg(seed.to_string());
+    }
+    if let Some(state) = &wanted.state {
+        command.arg("--state").arg(std::path::absolute(state)?);
     }
     command.args(wanted.demo.then_some("--demo"));
     command.args(&wanted.more);

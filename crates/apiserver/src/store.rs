@@ -13,6 +13,7 @@ use tokio::sync::{mpsc, watch};
 
 use crate::managed::Managers;
 
+mod file;
 mod object;
 
 pub use object::{Content, Object};

@@ -31,6 +31,9 @@ pub(crate) struct Arguments {
     /// Let two teams with a queue each submit jobs all the time.
     #[arg(long)]
     demo: bool,
+    /// Keep everything in this file when it ends, and go on from there when it starts again.
+    #[arg(long, value_name = "FILE")]
+    state: Option<PathBuf>,
     #[command(flatten)]
     pods: Pods,
 }
@@ -68,6 +71,7 @@ async fn serve(arguments: &Arguments) -> Result<(), String> {
         pods: arguments.pods.defaults(),
         nodes: arguments.pods.nodes(NODES)?,
         has_demo: arguments.demo,
+        state: arguments.state.clone(),
     };
     let mut sandbox = Sandbox::start(options).await.map_err(told)?;
     let (door, kubeconfig) = sandbox.open(arguments.port).await.map_err(told)?;
@@ -77,14 +81,17 @@ async fn serve(arguments: &Arguments) -> Result<(), String> {
         eprintln!("The manager does not run: no node has room for its pod. See kubectl -n kueue-system get pods.");
     }
     greet(arguments, &door.address.to_string());
-    tokio::select! {
+    let served = tokio::select! {
         served = door.serve() => served.map_err(told),
         () = sandbox.run() => Ok(()),
-        () = crate::manager::told_to_end() => {
-            println!("The sandbox is gone.");
-            Ok(())
-        }
+        () = crate::manager::told_to_end() => Ok(()),
+    };
+    sandbox.end().await.map_err(told)?;
+    match &arguments.state {
+        Some(file) => println!("The sandbox ends; {} keeps it.", file.display()),
+        None => println!("The sandbox is gone."),
     }
+    served
 }
 
 fn greet(arguments: &Arguments, address: &str) {
@@ -100,7 +107,11 @@ fn greet(arguments: &Arguments, address: &str) {
     for command in commands {
         println!("  {command}");
     }
-    println!("\ndocs/tutorial.md goes on from there. Ctrl-C ends it; nothing is kept.");
+    let kept = match &arguments.state {
+        Some(file) => format!("{} keeps everything", file.display()),
+        None => "nothing is kept".to_owned(),
+    };
+    println!("\ndocs/tutorial.md goes on from there. Ctrl-C ends it; {kept}.");
     // Whoever reads this through a pipe waits for it.
     drop(io::stdout().flush());
 }

@@ -45,7 +45,7 @@ use informers::Informers;
 
 pub use connect::{ConnectError, connect};
 pub use observer::Observer;
-pub use serve::{ServeError, serve};
+pub use serve::{ServeError, keep_registered, serve};
 
 /// How many requests may be under way at once.
 const REQUESTS_AT_ONCE: usize = 64;

@@ -65,12 +65,7 @@ pub async fn serve(
     let address = webhook.port.map(|port| format!("{}:{port}", webhook.host)).unwrap_or_default();
     if let Some(listener) = open(&address, "webhooks").await? {
         let keeper = keeper(config, observer, client.clone(), clock, &hooks);
-        let ready = observer.clone();
-        tasks.spawn(async move {
-            // Before everything is listed nobody knows which namespaces have a queue for everybody.
-            ready.ready().await;
-            keeper.run().await;
-        });
+        tasks.spawn(keep(keeper, observer.clone()));
         if !config.manages_certificates() {
             tasks.spawn(follow_files(hooks.clone(), webhook.cert_dir.clone().into()));
         }
@@ -95,6 +90,24 @@ pub async fn serve(
         tasks.spawn(serve_tls(listener, certificate, demands, metrics));
     }
     Ok(async move { while tasks.join_next().await.is_some() {} })
+}
+
+/// Keeps the API server informed about what it has to ask the webhooks, for a manager without sockets: whoever leads
+/// the questions to it needs no certificate. Runs until it is dropped.
+pub fn keep_registered(
+    config: &Configuration,
+    observer: &Observer,
+    client: kube::Client,
+    clock: Clock,
+) -> impl Future<Output = ()> + Send + use<> {
+    let keeper = Keeper { secret: None, ..keeper(config, observer, client, clock, &Certificate::default()) };
+    keep(keeper, observer.clone())
+}
+
+async fn keep(keeper: Keeper, observer: Observer) {
+    // Before everything is listed nobody knows which namespaces have a queue for everybody.
+    observer.ready().await;
+    keeper.run().await;
 }
 
 async fn serve_tls<H: Handler>(listener: TcpListener, certificate: Certificate, demands: Demands, handler: Arc<H>) {

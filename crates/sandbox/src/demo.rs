@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use tokio::sync::watch;
 use tracing::warn;
 
-use crate::install::create;
+use crate::install::apply;
 
 const TEAMS: &str = include_str!("../../../examples/two-teams.yaml");
 /// How often somebody submits a job.
@@ -28,7 +28,7 @@ pub(crate) async fn run(client: kube::Client, clock: Clock, seed: u64, mut has_m
         return;
     }
     for number in 0_u64.. {
-        if let Err(error) = create(&client, &job(seed, number)).await {
+        if let Err(error) = apply(&client, &job(seed, number)).await {
             warn!("the demo cannot submit a job: {error:#}");
         }
         tokio::time::sleep(clock.wait(EVERY)).await;
@@ -38,7 +38,7 @@ pub(crate) async fn run(client: kube::Client, clock: Clock, seed: u64, mut has_m
 async fn prepare(client: &kube::Client) -> Result<()> {
     let objects: Vec<Value> = serde_saphyr::from_multiple(TEAMS).context("examples/two-teams.yaml")?;
     for object in &objects {
-        create(client, object).await?;
+        apply(client, object).await?;
     }
     Ok(())
 }

@@ -7,9 +7,11 @@ mod demo;
 mod events;
 mod install;
 mod manager;
+mod state;
 
 use std::convert::Infallible;
 use std::net::{Ipv4Addr, SocketAddr};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use anyhow::{Context as _, Result};
@@ -25,6 +27,7 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 
 use manager::Managers;
+use state::StateFile;
 
 pub use kueue_world::behaviour::Defaults;
 
@@ -34,7 +37,7 @@ pub const NODES: &str = include_str!("nodes.yaml");
 /// What a sandbox is made of.
 #[derive(Debug)]
 pub struct Options {
-    /// What the clocks show at the start.
+    /// What the clocks show at the start; later if a sandbox was kept that was ahead.
     pub start: Timestamp,
     /// How many times as fast as usual time passes.
     pub speed: f64,
@@ -46,12 +49,16 @@ pub struct Options {
     pub nodes: Vec<Value>,
     /// Whether two teams submit jobs all the time.
     pub has_demo: bool,
+    /// The file that holds everything while no sandbox runs.
+    pub state: Option<PathBuf>,
 }
 
 /// A sandbox that runs until it is dropped.
 #[derive(Debug)]
 pub struct Sandbox {
     server: ApiServer,
+    clock: Clock,
+    state: Option<StateFile>,
     has_manager: watch::Receiver<bool>,
     tasks: JoinSet<()>,
 }
@@ -59,15 +66,24 @@ pub struct Sandbox {
 impl Sandbox {
     /// Starts everything but the socket. Must be called inside a tokio runtime.
     pub async fn start(options: Options) -> Result<Self> {
-        let Options { start, speed, seed, pods, nodes, has_demo } = options;
+        let Options { start, speed, seed, pods, nodes, has_demo, state } = options;
+        let state = state.map(StateFile::new);
+        let kept = state.as_ref().map(StateFile::read).transpose()?.flatten();
+        let (start, image) = match kept {
+            Some(kept) => (start.max(kept.time), Some(kept.image)),
+            None => (start, None),
+        };
         // Both begin now: whatever takes time from here on takes it for everybody.
         let clock = Clock::starting_at(start).at_speed(speed);
         let its_clock = kueue_apiserver::clock::Clock::starting_at(start).at_speed(speed);
-        let server = ApiServer::start(Settings { collects: true, ..Settings::new(its_clock, seed) });
-        let client = client(&server)?;
+        let server = ApiServer::start(Settings { collects: true, image, ..Settings::new(its_clock, seed) });
+        let client = client(&server, server.admin_token())?;
         install::install(&client).await?;
         let mut tasks = JoinSet::new();
         tasks.spawn(events::forget(client.clone(), clock));
+        if let Some(file) = state.clone() {
+            tasks.spawn(file.keep(server.clone(), clock));
+        }
         let managers = Managers::new(server.clone(), client.clone(), clock);
         let has_manager = managers.started();
         if has_demo {
@@ -75,7 +91,7 @@ impl Sandbox {
         }
         let world = World::new(client, clock, pods).with_nodes(nodes).with_program(Arc::new(managers));
         tasks.spawn(world.run());
-        Ok(Self { server, has_manager, tasks })
+        Ok(Self { server, clock, state, has_manager, tasks })
     }
 
     /// Waits until the manager is ready.
@@ -84,9 +100,13 @@ impl Sandbox {
         drop(self.has_manager.wait_for(|has_manager| *has_manager).await);
     }
 
+    pub fn server(&self) -> &ApiServer {
+        &self.server
+    }
+
     /// The administrator, in this process.
     pub fn client(&self) -> Result<kube::Client> {
-        client(&self.server)
+        client(&self.server, self.server.admin_token())
     }
 
     /// Opens a port on loopback, any free one for 0. The text is a kubeconfig for it.
@@ -99,8 +119,14 @@ impl Sandbox {
     }
 
     /// Runs until it is dropped.
-    pub async fn run(mut self) {
+    pub async fn run(&mut self) {
         while self.tasks.join_next().await.is_some() {}
+    }
+
+    /// Ends everything, and keeps what is there where a file was named for that.
+    pub async fn end(mut self) -> Result<()> {
+        self.tasks.shutdown().await;
+        self.state.map_or(Ok(()), |file| file.write(&self.server, self.clock.now()))
     }
 }
 
@@ -119,9 +145,9 @@ impl Door {
     }
 }
 
-/// The administrator as a client in the same process.
-fn client(server: &ApiServer) -> Result<kube::Client> {
-    let token = HeaderValue::try_from(format!("Bearer {}", server.admin_token())).context("the token is a header")?;
+/// Somebody who has that token, as a client in the same process.
+fn client(server: &ApiServer, token: &str) -> Result<kube::Client> {
+    let token = HeaderValue::try_from(format!("Bearer {token}")).context("the token is no header")?;
     let server = server.clone();
     let service = tower::service_fn(move |mut request: Request<Body>| {
         request.headers_mut().insert(http::header::AUTHORIZATION, token.clone());

@@ -5,24 +5,29 @@
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;
-use std::sync::Mutex;
+use std::sync::{Mutex, MutexGuard};
 use std::time::Duration;
 
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Result, bail};
 use http::Request;
 use http_body_util::BodyExt as _;
 use kube::client::Body;
 use kueue_api::config::{self, Checked, DEFAULT_NAMESPACE};
 use kueue_apiserver::{ApiServer, dial};
-use kueue_manager::{Manager, Observer};
+use kueue_manager::{Manager, Observer, keep_registered};
 use kueue_runtime::clock::Clock;
 use kueue_runtime::key::Key;
 use kueue_world::kinds::Pod;
 use kueue_world::program::{Program, Starting};
-use serde_json::Value;
+use serde_json::{Value, json};
 use tokio::sync::{oneshot, watch};
 
+use crate::client;
+
 const CONFIG_MAP: &str = "/api/v1/namespaces/kueue-system/configmaps/kueue-manager-config";
+const TOKEN: &str = "/api/v1/namespaces/kueue-system/serviceaccounts/kueue-controller-manager/token";
+/// The longest there is: nobody renews it here.
+const TOKEN_SECONDS: u64 = 1 << 32;
 const CONFIG_KEY: &str = "controller_manager_config.yaml";
 const WEBHOOKS: &str = "kueue-system/kueue-webhook-service:443";
 /// How long a manager may take to list everything.
@@ -55,33 +60,64 @@ impl Managers {
     }
 
     async fn configuration(&self) -> Result<String> {
-        let request = Request::get(CONFIG_MAP).body(Body::empty())?;
-        let answer = self.client.send(request).await.context("cannot read the ConfigMap")?;
-        let bytes = answer.into_body().collect_bytes().await.context("cannot read the ConfigMap")?;
-        let map: Value = serde_json::from_slice(&bytes).context("the ConfigMap is not JSON")?;
+        let map = self.ask(Request::get(CONFIG_MAP).body(Body::empty())?).await.context("cannot read the ConfigMap")?;
         let text = map["data"][CONFIG_KEY].as_str();
         text.map(str::to_owned).with_context(|| format!("ConfigMap kueue-manager-config has no key {CONFIG_KEY}"))
     }
 
+    /// The manager has the rights of its account and no others.
+    async fn account(&self) -> Result<kube::Client> {
+        let wanted = json!({"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest",
+            "spec": {"expirationSeconds": TOKEN_SECONDS}});
+        let request = Request::post(TOKEN).header("content-type", "application/json");
+        let request = request.body(Body::from(wanted.to_string().into_bytes()))?;
+        let granted = self.ask(request).await.context("no token for ServiceAccount kueue-controller-manager")?;
+        client(&self.server, granted["status"]["token"].as_str().unwrap_or_default())
+    }
+
+    async fn ask(&self, request: Request<Body>) -> Result<Value> {
+        let answer = self.client.send(request).await?;
+        let is_fine = answer.status().is_success();
+        let bytes = answer.into_body().collect_bytes().await?;
+        let answer: Value = serde_json::from_slice(&bytes)?;
+        match is_fine {
+            true => Ok(answer),
+            false => bail!("{}", answer["message"].as_str().unwrap_or_default()),
+        }
+    }
+
     async fn run(&self, pod: &Pod) -> Result<(), String> {
-        let text = self.configuration().await.map_err(|error| format!("{error:#}"))?;
+        let told = |error: anyhow::Error| format!("{error:#}");
+        let text = self.configuration().await.map_err(told)?;
         let checked = config::check(&text, "", DEFAULT_NAMESPACE, &|_| Ok(()));
         let checked = checked.map_err(|rejected| rejected.describe(CONFIG_KEY))?;
         let Checked { configuration, gates, .. } = checked;
         let name = pod.metadata.name.clone();
-        let manager = Manager::new(configuration, gates, self.client.clone(), self.clock, name);
+        let client = self.account().await.map_err(told)?;
+        let manager = Manager::new(configuration.clone(), gates, client.clone(), self.clock, name);
         let observer = manager.observer();
+        let registering = keep_registered(&configuration, &observer, client, self.clock);
         let (stop, stopped) = oneshot::channel();
-        tokio::spawn(manager.run_until(async {
-            // Whoever drops the other end wants it to end as well.
-            drop(stopped.await);
-        }));
-        self.running.lock().expect("no one panics while holding the list").insert(Key::of(pod), stop);
+        tokio::spawn(async move {
+            let until_stopped = async {
+                // Whoever drops the other end wants it to end as well.
+                drop(stopped.await);
+            };
+            tokio::select! {
+                () = manager.run_until(until_stopped) => {}
+                () = registering => {}
+            }
+        });
+        self.running().insert(Key::of(pod), stop);
         let ready = tokio::time::timeout(READY_WITHIN, observer.ready()).await;
         ready.map_err(|_| "the manager cannot list what it needs; the log says why".to_owned())?;
         self.answer_with(observer);
         self.started.send_replace(true);
         Ok(())
+    }
+
+    fn running(&self) -> MutexGuard<'_, BTreeMap<Key, oneshot::Sender<()>>> {
+        self.running.lock().expect("no one panics while holding the list")
     }
 
     /// Leads the server's questions to that manager.
@@ -108,9 +144,12 @@ impl Program for Managers {
         Box::pin(self.run(pod))
     }
 
+    fn runs(&self, pod: &Key) -> bool {
+        self.running().contains_key(pod)
+    }
+
     fn stop(&self, pod: &Key) {
-        let stop = self.running.lock().expect("no one panics while holding the list").remove(pod);
-        if let Some(stop) = stop {
+        if let Some(stop) = self.running().remove(pod) {
             // One that ended already need not be told.
             let _ = stop.send(());
         }

@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a sandbox that cannot be made fails its test")]
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use http::{Method, Request};
@@ -17,28 +18,42 @@ const CONFIG: &str = "/api/v1/namespaces/kueue-system/configmaps/kueue-manager-c
 /// A sandbox and a user.
 struct Bed {
     client: kube::Client,
-    _sandbox: Sandbox,
+    sandbox: Sandbox,
+}
+
+fn options(seed: u8, state: Option<PathBuf>) -> Options {
+    Options {
+        start: "2026-01-01T00:00:00Z".parse().unwrap(),
+        speed: 1.0,
+        seed: [seed; 32],
+        pods: Defaults { seed: seed.into(), ..Defaults::default() },
+        nodes: kueue_world::fleet::nodes(NODES).unwrap(),
+        has_demo: false,
+        state,
+    }
 }
 
 impl Bed {
     async fn new(seed: u8) -> Self {
-        let options = Options {
-            start: "2026-01-01T00:00:00Z".parse().unwrap(),
-            speed: 1.0,
-            seed: [seed; 32],
-            pods: Defaults { seed: seed.into(), ..Defaults::default() },
-            nodes: kueue_world::fleet::nodes(NODES).unwrap(),
-            has_demo: false,
-        };
-        let mut sandbox = Sandbox::start(options).await.unwrap();
+        Self::kept_in(seed, None).await
+    }
+
+    async fn kept_in(seed: u8, state: Option<PathBuf>) -> Self {
+        let mut sandbox = Sandbox::start(options(seed, state)).await.unwrap();
         sandbox.ready().await;
-        let bed = Self { client: sandbox.client().unwrap(), _sandbox: sandbox };
+        let bed = Self { client: sandbox.client().unwrap(), sandbox };
         bed.pass(5).await;
         bed
     }
 
     async fn with_queue(seed: u8, cpu: u32) -> Self {
         let bed = Self::new(seed).await;
+        bed.create_queue(cpu).await;
+        bed
+    }
+
+    async fn create_queue(&self, cpu: u32) {
+        let bed = self;
         let flavor =
             json!({"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "ResourceFlavor", "metadata": {"name": "f"}});
         bed.send(Method::POST, &format!("{KUEUE}/resourceflavors"), &flavor).await;
@@ -49,7 +64,6 @@ impl Bed {
         let queue = json!({"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "LocalQueue", "metadata": {"name": "lq"},
             "spec": {"clusterQueue": "cq"}});
         bed.send(Method::POST, &format!("{KUEUE}/namespaces/default/localqueues"), &queue).await;
-        bed
     }
 
     async fn pass(&self, seconds: u64) {
@@ -143,4 +157,39 @@ async fn a_restart_brings_the_new_configuration_and_a_broken_one_is_refused() {
     bed.submit("afterwards", 1, 5).await;
     bed.pass(60).await;
     assert_eq!(bed.finished().await, 2, "the new manager works");
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_kept_in_a_file_goes_on_after_a_restart() {
+    let file = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("kept.state");
+    let _ = std::fs::remove_file(&file);
+    let bed = Bed::kept_in(4, Some(file.clone())).await;
+    bed.create_queue(3).await;
+    bed.submit("runs", 2, 600).await;
+    bed.submit("waits", 2, 5).await;
+    bed.pass(20).await;
+    let before = bed.get(&format!("{JOBS}/runs")).await;
+    let version = |object: &Value| object["metadata"]["resourceVersion"].as_str().unwrap().parse::<u64>().unwrap();
+    bed.sandbox.end().await.unwrap();
+
+    let bed = Bed::kept_in(5, Some(file.clone())).await;
+    bed.pass(30).await;
+    let after = bed.get(&format!("{JOBS}/runs")).await;
+    assert_eq!(after["metadata"]["uid"], before["metadata"]["uid"]);
+    assert_eq!((&after["status"]["active"], &after["spec"]["suspend"]), (&json!(2), &json!(false)), "it still runs");
+    assert!(version(&after) >= version(&before));
+    assert_eq!(bed.manager_pods().await.len(), 1, "the manager's pod is the old one, and it runs");
+    assert_eq!(bed.get(&format!("{JOBS}/waits")).await["spec"]["suspend"], true, "its quota is still taken");
+    bed.pass(700).await;
+    assert_eq!(bed.finished().await, 2, "the manager goes on");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_file_that_holds_no_sandbox_is_refused() {
+    let file = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("no.state");
+    std::fs::write(&file, "apiVersion: v1\n").unwrap();
+    let problem = Sandbox::start(options(6, Some(file.clone()))).await.unwrap_err();
+    let told = format!("{problem:#}");
+    assert!(told.contains("no.state holds no sandbox; name another file: its first line"), "{told}");
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), "apiVersion: v1\n", "it is left alone");
 }

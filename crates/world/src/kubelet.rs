@@ -234,8 +234,7 @@ impl Kubelets {
     /// Starts and stops the program behind a pod as its containers do; what it says is what they say.
     async fn run_program(&self, old: &Pod, new: Pod, key: &Key) -> Pod {
         let Some(program) = self.program_of(&new) else { return new };
-        let runs = |pod: &Pod| pod.status.container_statuses.iter().any(|status| status.state.running.is_some());
-        match (runs(old), runs(&new)) {
+        match (status::runs(old), status::runs(&new)) {
             (false, true) => match program.start(&new).await {
                 Ok(()) => new,
                 Err(words) => Pod { status: status::refused(&new, &words, self.clock.time()), ..new },
@@ -246,6 +245,14 @@ impl Kubelets {
             }
             _ => new,
         }
+    }
+
+    /// Containers run that nobody started here: the machine was switched off and on again meanwhile.
+    async fn start_again(&self, pod: &Arc<Pod>, key: &Key) -> Option<PodStatus> {
+        let program =
+            self.program_of(pod).filter(|program| status::runs(pod) && !pod.is_going() && !program.runs(key))?;
+        let refusal = program.start(pod).await.err()?;
+        Some(status::refused(pod, &refusal, self.clock.time()))
     }
 
     fn tell(&self, pod: &Pod, is_warning: bool, reason: &str, note: String) {
@@ -297,7 +304,10 @@ impl Reconciler<Key> for Kubelets {
             let pod_ip = if pod.status.pod_ip.is_empty() { self.next_address() } else { pod.status.pod_ip.clone() };
             let place = Place { host_ip: internal_ip(&node), pod_ip: &pod_ip };
             let now = self.clock.now();
-            let Look { act, again } = look(&pod, &behaviour, place, now);
+            let Look { act, again } = match self.start_again(&pod, key).await {
+                Some(refused) => Look::write(refused),
+                None => look(&pod, &behaviour, place, now),
+            };
             match act {
                 Act::Rest => {
                     let wait = again.map(|at| Duration::try_from(at.duration_since(now)).unwrap_or_default());

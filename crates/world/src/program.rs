@@ -18,6 +18,9 @@ pub trait Program: Debug + Send + Sync {
     /// Starts it for a pod whose containers start. A refusal ends the containers with code 1 and these words.
     fn start<'a>(&'a self, pod: &'a Pod) -> Starting<'a>;
 
+    /// Whether it runs for that pod.
+    fn runs(&self, pod: &Key) -> bool;
+
     /// Ends it, if it runs for that pod.
     fn stop(&self, pod: &Key);
 }

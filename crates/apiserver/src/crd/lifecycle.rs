@@ -177,6 +177,11 @@ impl Server {
         }
     }
 
+    /// Serves the kinds of definitions that nobody wrote here: they came with an image.
+    pub fn serve_stored_definitions(&self) {
+        self.settle_definitions(&Key::new("", ""));
+    }
+
     /// Accepts, serves or ends definitions, in the steps that a watcher of them expects. Names that one gives up or
     /// takes may be of interest to others of its group.
     fn settle_definitions(&self, key: &Key) {

@@ -2,6 +2,7 @@
 
 use std::convert::Infallible;
 use std::future::Future;
+use std::io;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, RwLock, Weak};
 use std::task::{Context, Poll};
@@ -63,6 +64,19 @@ pub struct Settings {
 pub struct Image {
     stored: store::Image,
     registry: Arc<Registry>,
+}
+
+impl Image {
+    /// Writes what is stored; the kinds are part of that.
+    pub fn write(&self, out: &mut impl io::Write) -> io::Result<()> {
+        self.stored.write(out)
+    }
+
+    /// Reads what was written. Definitions are read when a server is started from it.
+    pub fn read(input: impl io::BufRead) -> io::Result<Self> {
+        let stored = store::Image::read(input)?;
+        Ok(Self { stored, registry: Arc::new(Registry::new(Arc::new(BuiltIn::load()), Vec::new())) })
+    }
 }
 
 impl Settings {
@@ -199,7 +213,12 @@ impl ApiServer {
             tokio::spawn(compact(Arc::downgrade(&server), every));
         }
         match &settings.image {
-            Some(image) => server.store.load(&image.stored),
+            Some(image) => {
+                server.store.load(&image.stored);
+                if image.registry.custom().is_empty() {
+                    server.serve_stored_definitions();
+                }
+            }
             None => server.bootstrap(),
         }
         Self(server)

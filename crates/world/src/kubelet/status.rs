@@ -94,6 +94,11 @@ pub(super) fn pull_failed(pod: &Pod) -> PodStatus {
     status
 }
 
+/// Whether its containers run.
+pub(super) fn runs(pod: &Pod) -> bool {
+    pod.status.container_statuses.iter().any(|container| container.state.running.is_some())
+}
+
 pub(super) fn is_backing_off(pod: &Pod) -> bool {
     let waits = pod.status.container_statuses.iter().filter_map(|container| container.state.waiting.as_ref());
     waits.into_iter().any(|waiting| waiting.reason == "ImagePullBackOff")

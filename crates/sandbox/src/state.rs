@@ -1,0 +1,100 @@
+//! A sandbox in a file: everything that is stored, and what time it was. The next one goes on from there.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{BufRead as _, BufReader, BufWriter, ErrorKind, Write as _};
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use anyhow::{Context as _, Result};
+use jiff::Timestamp;
+use kueue_apiserver::{ApiServer, Image};
+use kueue_runtime::clock::Clock;
+use serde::{Deserialize, Serialize};
+use tracing::warn;
+
+/// How often it is written while things change: so much is lost when a sandbox is killed.
+const EVERY: Duration = Duration::from_secs(5);
+
+/// The first line; the image follows.
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct Beginning {
+    sandbox_time: Timestamp,
+}
+
+/// What an earlier sandbox left.
+#[derive(Debug)]
+pub(crate) struct Kept {
+    pub(crate) time: Timestamp,
+    pub(crate) image: Image,
+}
+
+/// Where it is kept.
+#[derive(Debug, Clone)]
+pub(crate) struct StateFile(PathBuf);
+
+impl StateFile {
+    pub(crate) fn new(path: PathBuf) -> Self {
+        Self(path)
+    }
+
+    /// Nothing when no sandbox was kept there.
+    pub(crate) fn read(&self) -> Result<Option<Kept>> {
+        let file = match File::open(&self.0) {
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+            file => file.with_context(|| format!("cannot read {}", self.0.display()))?,
+        };
+        let kept = read(BufReader::new(file));
+        kept.map(Some).with_context(|| format!("{} holds no sandbox; name another file", self.0.display()))
+    }
+
+    /// Replaces the file in one go: whoever is killed meanwhile leaves the old one.
+    pub(crate) fn write(&self, server: &ApiServer, time: Timestamp) -> Result<()> {
+        let new = beside(&self.0);
+        write(&new, time, &server.image()).with_context(|| format!("cannot write {}", new.display()))?;
+        fs::rename(&new, &self.0).with_context(|| format!("cannot write {}", self.0.display()))
+    }
+
+    /// Writes again and again while something changes; runs until it is dropped.
+    pub(crate) async fn keep(self, server: ApiServer, clock: Clock) {
+        let mut written = server.server().store.revision();
+        loop {
+            tokio::time::sleep(EVERY).await;
+            let revision = server.server().store.revision();
+            if revision == written {
+                continue;
+            }
+            let (file, server, time) = (self.clone(), server.clone(), clock.now());
+            match tokio::task::spawn_blocking(move || file.write(&server, time)).await {
+                Ok(Ok(())) => written = revision,
+                Ok(Err(error)) => warn!("the sandbox is not kept: {error:#}"),
+                Err(error) => warn!("the sandbox is not kept: {error}"),
+            }
+        }
+    }
+}
+
+fn beside(path: &Path) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(".new");
+    name.into()
+}
+
+fn read(mut input: BufReader<File>) -> Result<Kept> {
+    let mut first = String::new();
+    input.read_line(&mut first)?;
+    let Beginning { sandbox_time } = serde_json::from_str(&first).context("its first line")?;
+    Ok(Kept { time: sandbox_time, image: Image::read(input)? })
+}
+
+/// It holds secrets, so it is its owner's alone.
+fn write(path: &Path, time: Timestamp, image: &Image) -> Result<()> {
+    let file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(path)?;
+    let mut out = BufWriter::new(file);
+    serde_json::to_writer(&mut out, &Beginning { sandbox_time: time })?;
+    out.write_all(b"\n")?;
+    image.write(&mut out)?;
+    out.into_inner().map_err(std::io::IntoInnerError::into_error)?.sync_all()?;
+    Ok(())
+}
