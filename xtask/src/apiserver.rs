@@ -97,6 +97,7 @@ fn world(kubeconfig: &Path) -> Result<Child> {
     let mut command = program::cargo(["run", "--quiet", "--package", "kueue", "--", "world", "--until-input-ends"]);
     command.arg("--kubeconfig").arg(kubeconfig).arg("--nodes").arg(program::root().join("testbed/nodes.yaml"));
     command.args(["--domain", "test.example.com", "--run-for", "forever", "--start-after", "0s"]);
+    command.args(["--pod-address", "10.244.0.1"]);
     command.stdin(Stdio::piped()).spawn().context("cannot start the pretend world")
 }
 

@@ -49,6 +49,9 @@ pub(crate) struct Pods {
     /// The domain of the annotations that tell pods what to do, as in DOMAIN/run-for.
     #[arg(long, default_value = "world.kueue.x-k8s.io")]
     domain: String,
+    /// Give all pods this address, as simple kubelets do.
+    #[arg(long, value_name = "ADDRESS", hide = true)]
+    pod_address: Option<String>,
 }
 
 /// The shortest and the longest time; for ever when there is none.
@@ -76,7 +79,8 @@ fn duration(text: &str) -> Result<Duration, String> {
 impl Pods {
     pub(crate) fn defaults(&self) -> Defaults {
         let Self { seed, start_after, .. } = *self;
-        Defaults { domain: self.domain.clone(), seed, start_after, run_for: self.run_for.0 }
+        let (domain, pod_address) = (self.domain.clone(), self.pod_address.clone());
+        Defaults { domain, seed, start_after, run_for: self.run_for.0, pod_address }
     }
 
     /// The manifests of the nodes; those of `otherwise` without a file.

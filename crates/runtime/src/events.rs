@@ -90,6 +90,22 @@ struct EventObject {
     #[serde(default)]
     note: String,
     r#type: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    deprecated_source: Option<Source>,
+}
+
+/// Where clients looked for the name of the controller at first.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+struct Source {
+    #[serde(default)]
+    component: String,
+}
+
+/// Who tells.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+struct Teller {
+    controller: &'static str,
+    has_source: bool,
 }
 
 impl Object for EventObject {
@@ -111,8 +127,8 @@ impl Object for EventObject {
 /// Takes events in the name of one controller. Copies share the line.
 #[derive(Clone, Debug)]
 pub struct Recorder {
-    line: mpsc::Sender<(Event, &'static str)>,
-    controller: &'static str,
+    line: mpsc::Sender<(Event, Teller)>,
+    teller: Teller,
     dropped: Arc<AtomicU64>,
 }
 
@@ -120,19 +136,25 @@ impl Recorder {
     /// A recorder, and what writes its events while it runs.
     pub fn new(client: Client, clock: Clock, instance: String) -> (Self, impl Future<Output = ()> + Send) {
         let (line, events) = mpsc::channel(BACKLOG);
-        let recorder = Self { line, controller: "", dropped: Arc::default() };
+        let recorder = Self { line, teller: Teller { controller: "", has_source: false }, dropped: Arc::default() };
         let writer = Writer { client, clock, instance, series: BTreeMap::new(), written: 0 };
         (recorder, writer.run(events))
     }
 
     /// The same line for another controller.
     pub fn named(&self, controller: &'static str) -> Self {
-        Self { controller, ..self.clone() }
+        Self { teller: Teller { controller, ..self.teller }, ..self.clone() }
+    }
+
+    /// The same line, told as the controllers of a cluster do: old clients read their names in `source`.
+    #[must_use]
+    pub fn with_source(self) -> Self {
+        Self { teller: Teller { has_source: true, ..self.teller }, ..self }
     }
 
     pub fn record(&self, mut event: Event) {
         event.note = shorten(event.note);
-        if self.line.try_send((event, self.controller)).is_err() {
+        if self.line.try_send((event, self.teller)).is_err() {
             self.dropped.fetch_add(1, Ordering::Relaxed);
         }
     }
@@ -168,12 +190,12 @@ struct Writer {
     clock: Clock,
     instance: String,
     /// In order, so that the same story is told by the same requests.
-    series: BTreeMap<(Event, &'static str), Series>,
+    series: BTreeMap<(Event, Teller), Series>,
     written: u64,
 }
 
 impl Writer {
-    async fn run(mut self, mut events: mpsc::Receiver<(Event, &'static str)>) {
+    async fn run(mut self, mut events: mpsc::Receiver<(Event, Teller)>) {
         let mut requests = JoinSet::new();
         let mut tick = tokio::time::interval_at(Instant::now() + COUNT_EVERY, COUNT_EVERY);
         loop {
@@ -181,7 +203,7 @@ impl Writer {
                 biased;
                 Some(_) = requests.join_next(), if !requests.is_empty() => {}
                 event = events.recv(), if requests.len() < AT_ONCE => match event {
-                    Some((event, controller)) => self.take(event, controller, &mut requests),
+                    Some((event, teller)) => self.take(event, teller, &mut requests),
                     None => return,
                 },
                 _ = tick.tick() => self.count(&mut requests),
@@ -189,16 +211,16 @@ impl Writer {
         }
     }
 
-    fn take(&mut self, event: Event, controller: &'static str, requests: &mut JoinSet<()>) {
+    fn take(&mut self, event: Event, teller: Teller, requests: &mut JoinSet<()>) {
         let (last, last_time) = (Instant::now(), self.clock.micro_time());
-        if let Some(series) = self.series.get_mut(&(event.clone(), controller)) {
+        if let Some(series) = self.series.get_mut(&(event.clone(), teller)) {
             series.count += 1;
             (series.last, series.last_time) = (last, last_time);
             return;
         }
-        let object = self.object(&event, controller, last_time);
+        let object = self.object(&event, teller, last_time);
         let series = Series { key: Key::of(&object), count: 1, counted: 1, last, last_time };
-        self.series.insert((event, controller), series);
+        self.series.insert((event, teller), series);
         let client = self.client.clone();
         requests.spawn(async move {
             if let Err(failure) = client.create(&object).await {
@@ -207,7 +229,7 @@ impl Writer {
         });
     }
 
-    fn object(&mut self, event: &Event, controller: &str, event_time: MicroTime) -> EventObject {
+    fn object(&mut self, event: &Event, teller: Teller, event_time: MicroTime) -> EventObject {
         self.written += 1;
         let regarding = &event.regarding;
         // Events about objects without a namespace live in `default`.
@@ -219,13 +241,14 @@ impl Writer {
             kind: EventObject::KIND.to_owned(),
             metadata: ObjectMeta { name, namespace: namespace.to_owned(), ..ObjectMeta::default() },
             event_time,
-            reporting_controller: controller.to_owned(),
+            reporting_controller: teller.controller.to_owned(),
             reporting_instance: self.instance.clone(),
             action: event.reason.clone(),
             reason: event.reason.clone(),
             regarding: Some(regarding.clone()),
             note: event.note.clone(),
             r#type: if event.is_warning { "Warning" } else { "Normal" }.to_owned(),
+            deprecated_source: teller.has_source.then(|| Source { component: teller.controller.to_owned() }),
         }
     }
 

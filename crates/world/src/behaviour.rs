@@ -35,6 +35,8 @@ pub struct Defaults {
     pub start_after: Duration,
     /// The shortest and the longest time that pods run; for ever without.
     pub run_for: Option<(Duration, Duration)>,
+    /// The address of every pod; each has its own without.
+    pub pod_address: Option<String>,
 }
 
 impl Default for Defaults {
@@ -44,6 +46,7 @@ impl Default for Defaults {
             seed: 1,
             start_after: Duration::from_secs(1),
             run_for: Some((Duration::from_secs(10), Duration::from_secs(30))),
+            pod_address: None,
         }
     }
 }

@@ -15,6 +15,7 @@ use kueue_runtime::queue::WorkQueue;
 use tokio::sync::{Notify, watch};
 use tokio::task::JoinSet;
 
+use crate::claim::PersistentVolumeClaim;
 use crate::kinds::{
     CronJob, DaemonSet, Deployment, EndpointSlice, Endpoints, Job, Namespace, Node, Pod, RayCluster, RayJob, RayService,
     ReplicaSet, Service, ServiceAccount, StatefulSet, controller_of,
@@ -155,6 +156,7 @@ pub(crate) struct Feeds {
     pub(crate) deployments: Feed<Deployment>,
     pub(crate) stateful_sets: Feed<StatefulSet>,
     pub(crate) daemon_sets: Feed<DaemonSet>,
+    pub(crate) claims: Feed<PersistentVolumeClaim>,
     pub(crate) namespaces: Feed<Namespace>,
     pub(crate) service_accounts: Feed<ServiceAccount>,
     pub(crate) services: Feed<Service>,
@@ -186,6 +188,7 @@ impl Feeds {
             deployments: Feed::new(),
             stateful_sets: Feed::new(),
             daemon_sets: Feed::new(),
+            claims: Feed::new(),
             namespaces: Feed::new(),
             service_accounts: Feed::new(),
             services: Feed::new(),
@@ -222,6 +225,7 @@ impl Feeds {
             self.deployments.start(client.clone(), tasks),
             self.stateful_sets.start(client.clone(), tasks),
             self.daemon_sets.start(client.clone(), tasks),
+            self.claims.start(client.clone(), tasks),
             self.namespaces.start(client.clone(), tasks),
             self.service_accounts.start(client.clone(), tasks),
             self.services.start(client.clone(), tasks),

@@ -216,6 +216,9 @@ pub(crate) fn connect(parts: &Parts, feeds: &mut Feeds) -> Start {
 
 impl Kubelets {
     fn next_address(&self) -> String {
+        if let Some(address) = &self.defaults.pod_address {
+            return address.clone();
+        }
         let number = self.addresses.fetch_add(1, Ordering::Relaxed) + 1;
         let [_, high, middle, low] = number.to_be_bytes();
         format!("10.{}.{middle}.{low}", 128_u8.wrapping_add(high % 64))

@@ -23,6 +23,7 @@ mod job;
 mod replica_set;
 mod stateful_set;
 
+mod claim;
 mod endpoints;
 mod service_account;
 
@@ -102,6 +103,7 @@ impl World {
         let mut tasks = JoinSet::new();
         let (recorder, writing_events) = Recorder::new(client.clone(), clock, "world".to_owned());
         tasks.spawn(writing_events);
+        let recorder = recorder.with_source();
         let parts = Parts { client, clock, recorder, defaults: Arc::new(defaults), program };
         let mut feeds = Feeds::new();
         let mut controllers = vec![kuberay::connect(&parts, &mut feeds), autoscaler::connect(&parts, &mut feeds)];
@@ -132,6 +134,7 @@ fn cluster(parts: &Parts, feeds: &mut Feeds) -> [Start; 11] {
         deployment::connect(parts, feeds),
         stateful_set::connect(parts, feeds),
         daemon_set::connect(parts, feeds),
+        claim::connect(parts, feeds),
         endpoints::connect(parts, feeds),
         service_account::connect(parts, feeds),
     ]
