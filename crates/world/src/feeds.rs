@@ -17,8 +17,8 @@ use tokio::task::JoinSet;
 
 use crate::claim::PersistentVolumeClaim;
 use crate::kinds::{
-    CronJob, DaemonSet, Deployment, EndpointSlice, Endpoints, Job, Namespace, Node, Pod, RayCluster, RayJob, RayService,
-    ReplicaSet, Service, ServiceAccount, StatefulSet, controller_of,
+    CronJob, DaemonSet, Deployment, EndpointSlice, Endpoints, Job, Namespace, Node, Pod, RayCluster, RayJob,
+    RayService, ReplicaSet, Service, ServiceAccount, StatefulSet, controller_of,
 };
 
 /// How long one's own write may take to come back before nobody waits for it any longer.

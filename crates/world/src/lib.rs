@@ -122,7 +122,7 @@ impl World {
 }
 
 /// What every cluster has.
-fn cluster(parts: &Parts, feeds: &mut Feeds) -> [Start; 11] {
+fn cluster(parts: &Parts, feeds: &mut Feeds) -> [Start; 13] {
     [
         node::connect(parts, feeds),
         kubelet::connect(parts, feeds),
