@@ -1,6 +1,6 @@
 //! A day of a busy cluster under virtual time: the whole sandbox, and jobs that come all day and all end.
 //!
-//! Run as a test it is a small day, played twice, and both must be the same to the last byte. With a number it is a day
+//! Run as a test it is only a morning, played twice, and both must be the same to the last byte. With a number it is a day
 //! of so many jobs, with figures: `cargo test --release -p kueue-sandbox --test day -- --jobs 10000`.
 
 #![allow(clippy::unwrap_used, reason = "a sandbox that cannot be made fails its test")]
@@ -14,10 +14,10 @@ use serde_json::{Value, json};
 
 const JOBS: &str = "/apis/batch/v1/namespaces/team-a/jobs";
 const DAY: Duration = Duration::from_secs(24 * 3600);
-/// A day that tests have the time for.
-const SMALL_DAY: u32 = 60;
+/// A morning that tests have the time for, and the jobs that come in it.
+const MORNING: (Duration, u32) = (Duration::from_secs(300), 40);
 /// How long everything may take to end after the last job came.
-const EVENING: Duration = Duration::from_secs(3600);
+const EVENING: Duration = Duration::from_secs(600);
 
 /// What was left at the end of a day.
 struct Evening {
@@ -52,8 +52,8 @@ fn job(number: u32) -> Value {
     })
 }
 
-/// Lets so many jobs come, evenly over the day.
-async fn day(jobs: u32) -> Evening {
+/// Lets so many jobs come, evenly over the time.
+async fn day(time: Duration, jobs: u32) -> Evening {
     let options = Options {
         start: "2026-01-01T00:00:00Z".parse().unwrap(),
         speed: 1.0,
@@ -78,7 +78,7 @@ async fn day(jobs: u32) -> Evening {
     }
     for number in 0..jobs {
         send(&client, Request::post(JOBS), &job(number)).await;
-        tokio::time::sleep(DAY / jobs).await;
+        tokio::time::sleep(time / jobs).await;
     }
     tokio::time::sleep(EVENING).await;
     let all = send(&client, Request::get(JOBS), &Value::Null).await;
@@ -90,9 +90,9 @@ async fn day(jobs: u32) -> Evening {
     Evening { jobs: all.len(), complete: all.iter().filter(is_complete).count(), revision, everything }
 }
 
-fn play(jobs: u32) -> Evening {
+fn play(time: Duration, jobs: u32) -> Evening {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build().unwrap();
-    runtime.block_on(day(jobs))
+    runtime.block_on(day(time, jobs))
 }
 
 fn main() {
@@ -100,13 +100,14 @@ fn main() {
     let jobs = arguments.iter().position(|argument| argument == "--jobs");
     let jobs = jobs.and_then(|at| arguments.get(at + 1)?.parse().ok());
     let begin = Instant::now();
-    let first = play(jobs.unwrap_or(SMALL_DAY));
+    let (time, count) = jobs.map_or(MORNING, |jobs| (DAY, jobs));
+    let first = play(time, count);
     let seconds = begin.elapsed().as_secs_f64();
     let Evening { jobs: all, complete, revision, .. } = first;
-    println!("a day of {all} jobs: {complete} complete, {revision} writes, {seconds:.1} s");
+    println!("{time:?} with {all} jobs: {complete} complete, {revision} writes, {seconds:.1} s");
     assert_eq!(all, complete, "every job ends");
     if jobs.is_none() {
-        let second = play(SMALL_DAY);
+        let second = play(time, count);
         let (one, two) = (String::from_utf8(first.everything).unwrap(), String::from_utf8(second.everything).unwrap());
         for (one, two) in one.lines().zip(two.lines()) {
             assert_eq!(one, two, "the same seed, and another day");
