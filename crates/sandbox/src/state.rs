@@ -4,6 +4,7 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{BufRead as _, BufReader, BufWriter, ErrorKind, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
@@ -30,30 +31,34 @@ pub(crate) struct Kept {
     pub(crate) image: Image,
 }
 
-/// Where it is kept.
+/// Where it is kept. Copies write one after the other.
 #[derive(Debug, Clone)]
-pub(crate) struct StateFile(PathBuf);
+pub(crate) struct StateFile {
+    path: PathBuf,
+    turn: Arc<Mutex<()>>,
+}
 
 impl StateFile {
     pub(crate) fn new(path: PathBuf) -> Self {
-        Self(path)
+        Self { path, turn: Arc::default() }
     }
 
     /// Nothing when no sandbox was kept there.
     pub(crate) fn read(&self) -> Result<Option<Kept>> {
-        let file = match File::open(&self.0) {
+        let file = match File::open(&self.path) {
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
-            file => file.with_context(|| format!("cannot read {}", self.0.display()))?,
+            file => file.with_context(|| format!("cannot read {}", self.path.display()))?,
         };
         let kept = read(BufReader::new(file));
-        kept.map(Some).with_context(|| format!("{} holds no sandbox; name another file", self.0.display()))
+        kept.map(Some).with_context(|| format!("{} holds no sandbox; name another file", self.path.display()))
     }
 
     /// Replaces the file in one go: whoever is killed meanwhile leaves the old one.
     pub(crate) fn write(&self, server: &ApiServer, time: Timestamp) -> Result<()> {
-        let new = beside(&self.0);
+        let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
+        let new = beside(&self.path);
         write(&new, time, &server.image()).with_context(|| format!("cannot write {}", new.display()))?;
-        fs::rename(&new, &self.0).with_context(|| format!("cannot write {}", self.0.display()))
+        fs::rename(&new, &self.path).with_context(|| format!("cannot write {}", self.path.display()))
     }
 
     /// Writes again and again while something changes; runs until it is dropped.

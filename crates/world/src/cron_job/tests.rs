@@ -47,7 +47,7 @@ fn a_job_is_made_when_it_is_due_and_once() {
     let late = plan(&cron, &[], at("2026-01-01T12:34:00Z"));
     assert_eq!(late.create, Some(at("2026-01-01T12:30:00Z")), "of all that was missed the last one counts");
     let job = job(&cron, at("2026-01-01T10:10:00Z"));
-    assert_eq!(job.metadata.name, "c-29454850");
+    assert_eq!(job.metadata.name, "c-29454370");
     assert_eq!(job.metadata.annotations[SCHEDULED], "2026-01-01T10:10:00Z");
     assert_eq!((job.spec.parallelism, job.metadata.owner_references[0].name.as_str()), (Some(2), "c"));
 }
