@@ -149,7 +149,7 @@ fn together(reports: Vec<Value>) -> Value {
 fn add(sum: &mut Value, more: Value) {
     match (sum, more) {
         (Value::Object(sum), Value::Object(more)) => {
-            more.into_iter().for_each(|(key, value)| add(sum.entry(key).or_default(), value));
+            more.into_iter().for_each(|(key, value)| add(sum.entry(key).or_insert(Value::Null), value));
         }
         (Value::Array(sum), Value::Array(more)) => sum.extend(more),
         (Value::Number(sum), Value::Number(more)) => {

@@ -20,7 +20,7 @@ pub(crate) async fn install(client: &kube::Client) -> Result<()> {
     }
     // What KubeRay and an autoscaler bring themselves; the world plays both.
     for definition in kueue_world::crds::crds() {
-        create(client, &definition).await?;
+        apply(client, &definition).await?;
     }
     Ok(())
 }

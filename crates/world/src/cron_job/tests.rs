@@ -4,7 +4,7 @@ use super::*;
 
 const CREATED: &str = "2026-01-01T10:00:30Z";
 
-fn cron(spec: Value, status: Value) -> CronJob {
+fn cron(spec: &Value, status: &Value) -> CronJob {
     let mut cron: CronJob = serde_json::from_value(json!({
         "metadata": {"name": "c", "namespace": "n", "uid": "cron", "creationTimestamp": CREATED},
         "spec": {"schedule": "*/10 * * * *", "jobTemplate": {"spec": {"parallelism": 2}}}, "status": status}))
@@ -37,7 +37,7 @@ fn reasons(plan: &Plan) -> Vec<&str> {
 
 #[test]
 fn a_job_is_made_when_it_is_due_and_once() {
-    let cron = cron(json!({}), json!({}));
+    let cron = cron(&json!({}), &json!({}));
     let early = plan(&cron, &[], at("2026-01-01T10:09:59Z"));
     assert_eq!((early.create, early.again), (None, Some(at("2026-01-01T10:10:00Z"))));
     let due = plan(&cron, &[], at("2026-01-01T10:10:00Z"));
@@ -57,7 +57,7 @@ fn one_that_runs_already_is_allowed_waited_for_or_replaced() {
     let active = json!({"active": [{"name": "old", "uid": "old"}]});
     let jobs = [ended("old", "", CREATED)];
     let now = at("2026-01-01T10:10:00Z");
-    let plan_of = |policy: &str| plan(&cron(json!({"concurrencyPolicy": policy}), active.clone()), &jobs, now);
+    let plan_of = |policy: &str| plan(&cron(&json!({"concurrencyPolicy": policy}), &active), &jobs, now);
     let allowed = plan_of("Allow");
     assert!(allowed.create.is_some() && allowed.delete.is_empty() && allowed.status.active.len() == 1);
     let forbidden = plan_of("Forbid");
@@ -77,10 +77,10 @@ fn who_is_too_late_or_suspended_or_makes_no_sense_gets_nothing() {
         (json!({"schedule": "soon"}), vec!["UnparseableSchedule"]),
         (json!({"timeZone": "Europe/Berlin"}), vec!["UnknownTimeZone"]),
     ] {
-        let plan = plan(&cron(spec.clone(), json!({})), &[], now);
+        let plan = plan(&cron(&spec, &json!({})), &[], now);
         assert_eq!((plan.create, reasons(&plan)), (None, told), "{spec}");
     }
-    assert!(plan(&cron(json!({"timeZone": "Etc/UTC"}), json!({})), &[], now).create.is_some());
+    assert!(plan(&cron(&json!({"timeZone": "Etc/UTC"}), &json!({})), &[], now).create.is_some());
 }
 
 #[test]
@@ -89,7 +89,7 @@ fn ended_jobs_leave_the_list_and_the_oldest_are_deleted() {
     let mut jobs: Vec<Arc<Job>> = (1..=4).map(|n| ended(&format!("good-{n}"), "Complete", &day(n))).collect();
     jobs.extend([ended("bad-1", "Failed", &day(5)), ended("bad-2", "Failed", &day(6))]);
     let active = json!({"active": [{"name": "good-4", "uid": "good-4"}, {"name": "gone", "uid": "gone"}]});
-    let plan = plan(&cron(json!({"suspend": true}), active), &jobs, at(CREATED));
+    let plan = plan(&cron(&json!({"suspend": true}), &active), &jobs, at(CREATED));
     assert_eq!(reasons(&plan), ["SawCompletedJob", "MissingJob"]);
     assert!(plan.status.active.is_empty());
     assert_eq!(plan.status.last_successful_time.unwrap().to_string(), day(4));
