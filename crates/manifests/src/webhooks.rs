@@ -113,9 +113,9 @@ impl Hook {
                 "operator": "NotIn",
                 "values": ["kube-system", NAMESPACE],
             }]});
-            // The manager adds namespaces with a queue for everybody, or takes it away when all jobs wait.
+            // The manager adds hooks for jobs that wait without naming a queue.
             entry["matchConditions"] =
-                json!([{"name": webhook_filter::NAME, "expression": webhook_filter::expression([])}]);
+                json!([{"name": webhook_filter::NAME, "expression": webhook_filter::expression()}]);
         }
         entry
     }

@@ -93,26 +93,33 @@ impl Client {
 
     /// What happens to all objects of a kind after that version, for so long.
     pub async fn watch<T: Object>(&self, version: &str, lasting: Duration) -> Result<Watch<T>, Failure> {
-        self.watch_some("", "", version, lasting).await
+        self.watch_some("", version_query(version), lasting).await
+    }
+
+    /// All objects of a kind that exist at that version or later, each as if it were new, a bookmark that says that this
+    /// was all, and then what happens to them, for so long. Servers before 1.34 may refuse that.
+    pub async fn stream<T: Object>(&self, version: &str, lasting: Duration) -> Result<Watch<T>, Failure> {
+        let mut query = version_query(version);
+        query.push("sendInitialEvents", "true");
+        query.push("resourceVersionMatch", "NotOlderThan");
+        self.watch_some("", query, lasting).await
     }
 
     /// What happens to one object of a kind with namespaces after that version, for so long.
     pub async fn watch_one<T: Object>(&self, key: &Key, version: &str, lasting: Duration) -> Result<Watch<T>, Failure> {
-        self.watch_some(&key.namespace, &format!("metadata.name={}", key.name), version, lasting).await
+        let mut query = version_query(version);
+        query.push("fieldSelector", &format!("metadata.name={}", key.name));
+        self.watch_some(&key.namespace, query, lasting).await
     }
 
     async fn watch_some<T: Object>(
         &self,
         namespace: &str,
-        field_selector: &str,
-        version: &str,
+        mut query: Query,
         lasting: Duration,
     ) -> Result<Watch<T>, Failure> {
-        let mut query = Query::default();
         query.push("watch", "1");
         query.push("allowWatchBookmarks", "true");
-        query.push("fieldSelector", field_selector);
-        query.push("resourceVersion", version);
         query.push("timeoutSeconds", &lasting.as_secs().to_string());
         let target = query.after(collection::<T>(namespace));
         let answer = within(ANSWER_WITHIN, self.send(Method::GET, target, None, Vec::new())).await?;
@@ -218,6 +225,12 @@ impl Client {
             }
         }
     }
+}
+
+fn version_query(version: &str) -> Query {
+    let mut query = Query::default();
+    query.push("resourceVersion", version);
+    query
 }
 
 /// An error with everything behind it: the outermost one seldom says what happened.

@@ -1,7 +1,8 @@
-//! One kind of object, kept up to date: a list, then a watch that goes on where it broke off.
+//! One kind of object, kept up to date: everything once, then a watch that goes on where it broke off.
 //!
-//! Whoever listens is told old and new of every object, in order, after the store shows the new one. A list happens at
-//! the start and when the server forgot the version that was seen last, never because a connection broke.
+//! Whoever listens is told old and new of every object, in order, after the store shows the new one. Everything is asked
+//! for at the start and when the server forgot the version that was seen last, never because a connection broke; it comes
+//! as the beginning of a watch, or as a list from a server that cannot do that.
 
 mod pace;
 mod store;
@@ -16,7 +17,7 @@ use kueue_api::meta::{Object, ObjectMeta};
 use tokio::sync::watch;
 use tracing::{info, warn};
 
-use crate::client::{Client, Failure, Page, WatchEvent};
+use crate::client::{Client, Failure, Page, Watch, WatchEvent};
 use crate::key::Key;
 use pace::Pace;
 
@@ -57,9 +58,13 @@ pub struct Informer<T, P = T> {
     store: Arc<Store<P>>,
     listeners: Vec<Listener<P>>,
     synced: watch::Sender<bool>,
-    /// Where the next watch begins; a list is needed where it is missing.
+    /// Where the next watch begins; where it is missing, everything has to be asked for.
     version: Option<String>,
     has_listed: bool,
+    /// Whether the server can begin a watch with everything.
+    streams: bool,
+    /// Whether nothing is wrong when the server does not know the kind.
+    is_optional: bool,
 }
 
 impl<T, P> std::fmt::Debug for Informer<T, P> {
@@ -78,7 +83,15 @@ impl<T: Object + Send + 'static, P: Send + Sync + 'static> Informer<T, P> {
             synced: watch::Sender::new(false),
             version: None,
             has_listed: false,
+            streams: true,
+            is_optional: false,
         }
+    }
+
+    /// The same for a kind that many clusters do not have: nothing is wrong when it is not served.
+    #[must_use]
+    pub fn optional(self) -> Self {
+        Self { is_optional: true, ..self }
     }
 
     /// Tells `listener` whatever happens from now on; it must not wait for anything.
@@ -123,8 +136,7 @@ impl<T: Object + Send + 'static, P: Send + Sync + 'static> Informer<T, P> {
                 }
                 let text = failure.to_string();
                 if !failure.is_gone() && trouble.as_ref() != Some(&text) {
-                    match failure.is_not_found() && self.version.is_none() {
-                        // Many clusters have only some of the kinds that could be there.
+                    match self.is_optional && failure.is_not_found() && self.version.is_none() {
                         true => info!(kind = T::KIND, hint = hint(failure), "not served here, watching when it is"),
                         false => {
                             warn!(kind = T::KIND, error = %text, hint = hint(failure), "cannot watch, trying again until it works");
@@ -139,11 +151,10 @@ impl<T: Object + Send + 'static, P: Send + Sync + 'static> Informer<T, P> {
     }
 
     async fn follow(&mut self, client: &Client) -> Result<(), Failure> {
-        let version = match &self.version {
-            Some(version) => version.clone(),
-            None => self.list(client).await?,
+        let mut events = match &self.version {
+            Some(version) => client.watch::<T>(version, WATCH_LASTS).await?,
+            None => self.begin(client).await?,
         };
-        let mut events = client.watch::<T>(&version, WATCH_LASTS).await?;
         while let Some(event) = events.next().await? {
             match event {
                 WatchEvent::Applied(object) => {
@@ -156,24 +167,65 @@ impl<T: Object + Send + 'static, P: Send + Sync + 'static> Informer<T, P> {
                     let meta = object.metadata();
                     self.remove(&key, Some(&meta.uid.clone()));
                 }
-                WatchEvent::Bookmark(version) => self.version = Some(version),
-                WatchEvent::Unreadable(error) => warn!(kind = T::KIND, error, "left out an object that cannot be read"),
+                WatchEvent::Bookmark { version, .. } => self.version = Some(version),
+                WatchEvent::Unreadable(error) => left_out::<T>(&error),
             }
         }
         Ok(())
     }
 
-    /// Takes over all objects; those that are known and not listed are gone. Returns the version that was listed.
+    /// Takes over everything that exists; what is known and does not exist is gone. Returns what happens from then on.
+    async fn begin(&mut self, client: &Client) -> Result<Watch<T>, Failure> {
+        if self.streams {
+            match self.stream(client).await {
+                Err(failure) if matches!(failure.code(), Some(400 | 422)) => {
+                    info!(kind = T::KIND, "the API server begins no watch with everything, so that is listed");
+                    self.streams = false;
+                }
+                streamed => return streamed,
+            }
+        }
+        let version = self.list(client).await?;
+        client.watch::<T>(&version, WATCH_LASTS).await
+    }
+
+    /// The oldest version that will do: at the start whatever the server has at hand; after a version was forgotten only
+    /// the newest is safe.
+    fn oldest(&self) -> &'static str {
+        if self.has_listed { "" } else { "0" }
+    }
+
+    /// Each object is taken over as it comes, so that nobody has to keep them all twice.
+    async fn stream(&mut self, client: &Client) -> Result<Watch<T>, Failure> {
+        let mut events = client.stream::<T>(self.oldest(), WATCH_LASTS).await?;
+        let mut existing = BTreeSet::new();
+        loop {
+            match events.next().await? {
+                Some(WatchEvent::Applied(object)) => {
+                    existing.insert(Key::of(&object));
+                    self.apply(object);
+                }
+                Some(WatchEvent::Deleted(object)) => drop(existing.remove(&Key::of(&object))),
+                Some(WatchEvent::Bookmark { version, is_complete: true }) => {
+                    self.is_all(&existing, version);
+                    return Ok(events);
+                }
+                Some(WatchEvent::Bookmark { .. }) => {}
+                Some(WatchEvent::Unreadable(error)) => left_out::<T>(&error),
+                None => return Err(Failure::Unreachable("a watch ended before it told everything".to_owned())),
+            }
+        }
+    }
+
+    /// The same in pages. Returns the version that was listed.
     async fn list(&mut self, client: &Client) -> Result<String, Failure> {
-        // At the start what the server has at hand will do; after a version was forgotten only the newest is safe.
-        let mut page =
-            Page { version: if self.has_listed { "" } else { "0" }, limit: Some(PAGE), resume: String::new() };
-        let mut objects: Vec<T> = Vec::new();
-        let version = loop {
+        let mut page = Page { version: self.oldest(), limit: Some(PAGE), resume: String::new() };
+        let mut existing = BTreeSet::new();
+        loop {
             let listed = match client.list::<T>(&page).await {
                 // The list changed too much while it was read in pages: once more, in one piece.
                 Err(failure) if failure.is_gone() && !page.resume.is_empty() => {
-                    objects.clear();
+                    existing.clear();
                     page = Page { limit: None, ..Page::default() };
                     continue;
                 }
@@ -181,26 +233,30 @@ impl<T: Object + Send + 'static, P: Send + Sync + 'static> Informer<T, P> {
             };
             for item in listed.items.unwrap_or_default() {
                 match serde_json::from_str(item.get()) {
-                    Ok(object) => objects.push(object),
-                    Err(error) => warn!(kind = T::KIND, %error, "left out an object that cannot be read"),
+                    Ok(object) => {
+                        existing.insert(Key::of(&object));
+                        self.apply(object);
+                    }
+                    Err(error) => left_out::<T>(&error.to_string()),
                 }
             }
             if listed.metadata.r#continue.is_empty() {
-                break listed.metadata.resource_version;
+                let version = listed.metadata.resource_version;
+                self.is_all(&existing, version.clone());
+                return Ok(version);
             }
             page = Page { resume: listed.metadata.r#continue, version: "", ..page };
-        };
-        let listed: BTreeSet<Key> = objects.iter().map(Key::of).collect();
-        for key in self.store.keys().into_iter().filter(|key| !listed.contains(key)) {
+        }
+    }
+
+    /// These exist at that version, and no others.
+    fn is_all(&mut self, existing: &BTreeSet<Key>, version: String) {
+        for key in self.store.keys().into_iter().filter(|key| !existing.contains(key)) {
             self.remove(&key, None);
         }
-        for object in objects {
-            self.apply(object);
-        }
         self.has_listed = true;
-        self.version = Some(version.clone());
+        self.version = Some(version);
         self.synced.send_replace(true);
-        Ok(version)
     }
 
     fn apply(&mut self, object: T) {
@@ -236,6 +292,10 @@ impl<T: Object + Send + 'static, P: Send + Sync + 'static> Informer<T, P> {
             listener(delta);
         }
     }
+}
+
+fn left_out<T: Object>(error: &str) {
+    warn!(kind = T::KIND, error, "left out an object that cannot be read");
 }
 
 /// What may help.

@@ -230,7 +230,7 @@ impl Candidate {
                 event = events.next() => match event {
                     Ok(Some(WatchEvent::Applied(lease))) => self.see(lease),
                     Ok(Some(WatchEvent::Deleted(_))) => return,
-                    Ok(Some(WatchEvent::Bookmark(_) | WatchEvent::Unreadable(_))) => {}
+                    Ok(Some(WatchEvent::Bookmark { .. } | WatchEvent::Unreadable(_))) => {}
                     Ok(None) | Err(_) => return sleep(self.terms.retry).await,
                 },
                 () = sleep_until(free_at.unwrap_or_else(Instant::now)) => return,

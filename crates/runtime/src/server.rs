@@ -102,6 +102,11 @@ impl Certificate {
         self.0.shown().is_some()
     }
 
+    /// What clients are shown now.
+    pub fn der(&self) -> Option<Vec<u8>> {
+        self.0.shown()?.end_entity_cert().ok().map(|shown| shown.to_vec())
+    }
+
     fn acceptor(&self, demands: &Demands) -> Result<TlsAcceptor, rustls::Error> {
         let mut provider = provider();
         let has = |wanted: &[u16], number: u16| wanted.is_empty() || wanted.contains(&number);

@@ -1,7 +1,9 @@
 //! What answers depend on besides the objects themselves.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
+use kueue_api::kueue::v1beta2::Workload;
 use kueue_api::meta::ObjectMeta;
 use kueue_jobs::ancestor::{Ancestor, Lost};
 use kueue_jobs::step::Settings;
@@ -20,6 +22,9 @@ pub trait Surroundings: Send + Sync + 'static {
 
     /// Whether jobs of a LocalQueue are sent to other clusters.
     fn is_dispatched(&self, namespace: &str, queue: &str) -> bool;
+
+    /// A Workload, as far as it was seen.
+    fn workload(&self, namespace: &str, name: &str) -> Option<Arc<Workload>>;
 
     /// Whom a job belongs to, if anybody; who is not to be found is not an error of the API server.
     fn ancestor(

@@ -32,8 +32,15 @@ const FIRST_RETRY: Duration = Duration::from_millis(500);
 const LAST_RETRY: Duration = Duration::from_secs(60);
 /// How often the certificate is looked at although nobody changed it.
 const LOOK_AGAIN: Duration = Duration::from_secs(12 * 3600);
+/// How long API servers may take to act on what they were told: so much later a new certificate is shown.
+const HEARD_WITHIN: Duration = Duration::from_secs(5);
+/// A new certificate is shown after so long although somebody could not be told.
+const TELL_WITHIN: Duration = Duration::from_secs(60);
 /// Definitions of kinds that have several versions.
 const CONVERTED: [&str; 5] = ["clusterqueues", "cohorts", "localqueues", "multikueueclusters", "workloads"];
+
+/// How many objects say something about us: these and both configurations.
+const TOLD: usize = CONVERTED.len() + 2;
 
 object! {
     pub struct Secret in CORE_GROUP/V1/"secrets", namespaced: true {
@@ -55,23 +62,45 @@ pub struct Keeper {
     pub certificate: Certificate,
     /// Namespaces with a LocalQueue for jobs that name none; missing when all jobs wait, queue or not.
     pub default_namespaces: watch::Receiver<Option<Vec<String>>>,
+    /// Becomes true when the API server knows all it needs to ask us.
+    pub registered: watch::Sender<bool>,
+}
+
+/// The authorities that each object names, by the object's name.
+type Told = watch::Sender<BTreeMap<String, String>>;
+
+/// Waits until all of them name authorities that are so.
+async fn until_told(told: &Told, is_so: impl Fn(&String) -> bool) {
+    let all = |told: &BTreeMap<String, String>| told.len() == TOLD && told.values().all(&is_so);
+    // The sender is as old as this.
+    drop(told.subscribe().wait_for(all).await);
 }
 
 impl Keeper {
     /// Runs until it is dropped.
     pub async fn run(self) {
-        let facts = watch::Sender::new(Facts::default());
+        let default_namespaces = self.default_namespaces.borrow().clone();
+        let facts = watch::Sender::new(Facts { default_namespaces, ..Facts::default() });
+        let told = Told::default();
         let base = base_name(&self.service).to_owned();
         let mut tasks = JoinSet::new();
-        let client = || self.client.clone();
-        let named = |kind: &str| configuration_name(&base, kind);
-        tasks.spawn(inform::<MutatingWebhookConfiguration>(client(), named("mutating"), facts.subscribe()));
-        tasks.spawn(inform::<ValidatingWebhookConfiguration>(client(), named("validating"), facts.subscribe()));
+        let informing = |name: String| Informing {
+            client: self.client.clone(),
+            key: Key::cluster(name),
+            facts: facts.subscribe(),
+            told: told.clone(),
+        };
+        let named = |kind: &str| informing(configuration_name(&base, kind));
+        tasks.spawn(named("mutating").inform::<MutatingWebhookConfiguration>());
+        tasks.spawn(named("validating").inform::<ValidatingWebhookConfiguration>());
         for plural in CONVERTED {
-            let name = format!("{plural}.kueue.x-k8s.io");
-            tasks.spawn(inform::<CustomResourceDefinition>(client(), name, facts.subscribe()));
+            tasks.spawn(informing(format!("{plural}.kueue.x-k8s.io")).inform::<CustomResourceDefinition>());
         }
-        tokio::join!(self.follow_queues(&facts), self.keep_certificate(&facts));
+        let report = async {
+            until_told(&told, |authorities| self.secret.is_none() || !authorities.is_empty()).await;
+            self.registered.send_replace(true);
+        };
+        tokio::join!(self.follow_queues(&facts), self.keep_certificate(&facts, &told), report);
     }
 
     async fn follow_queues(&self, facts: &watch::Sender<Facts>) {
@@ -86,22 +115,33 @@ impl Keeper {
         }
     }
 
-    async fn keep_certificate(&self, facts: &watch::Sender<Facts>) {
+    async fn keep_certificate(&self, facts: &watch::Sender<Facts>, told: &Told) {
         let Some(secret) = &self.secret else { return };
         let key = Key::new(self.namespace.as_str(), secret.as_str());
         let mut retry = Retry::default();
+        let mut shown: Option<Material> = None;
         loop {
-            match self.good_material(&key).await {
+            match self.good_material(&key, shown.as_ref()).await {
                 Ok((material, version)) => {
                     retry = Retry::default();
-                    match self.certificate.replace(material.certificate.as_bytes(), material.key.as_bytes()) {
-                        Ok(()) => drop(facts.send_if_modified(|facts| {
-                            let is_new = facts.authorities != material.authorities;
-                            facts.authorities = material.authorities;
-                            is_new
-                        })),
-                        Err(error) => warn!(secret = %key, %error, "cannot use the certificate"),
+                    facts.send_if_modified(|facts| {
+                        let is_new = facts.authorities != material.authorities;
+                        facts.authorities.clone_from(&material.authorities);
+                        is_new
+                    });
+                    // Whoever asks must trust the new one before it is shown; the old one is trusted until then.
+                    if shown.as_ref().is_some_and(|shown| *shown != material) {
+                        let is_told = until_told(told, |authorities| *authorities == material.authorities);
+                        if tokio::time::timeout(TELL_WITHIN, is_told).await.is_ok() {
+                            sleep(HEARD_WITHIN).await;
+                        }
                     }
+                    if let Err(error) =
+                        self.certificate.replace(material.certificate.as_bytes(), material.key.as_bytes())
+                    {
+                        warn!(secret = %key, %error, "cannot use the certificate");
+                    }
+                    shown = Some(material);
                     tokio::select! {
                         () = until_changed::<Secret>(&self.client, &key, &version) => {}
                         () = sleep(self.clock.wait(LOOK_AGAIN)) => {}
@@ -113,8 +153,9 @@ impl Keeper {
         }
     }
 
-    /// What the Secret holds if it is good, or else something new that it holds from now on.
-    async fn good_material(&self, key: &Key) -> Result<(Material, String), Failure> {
+    /// What the Secret holds if it is good, or else something new that it holds from now on: the authority of what is
+    /// shown stays trusted.
+    async fn good_material(&self, key: &Key, shown: Option<&Material>) -> Result<(Material, String), Failure> {
         let found = match self.client.get::<Secret>(key).await {
             Ok(secret) => Some(secret),
             Err(failure) if failure.is_not_found() => None,
@@ -128,7 +169,7 @@ impl Keeper {
         {
             return Ok((old.clone(), secret.metadata.resource_version.clone()));
         }
-        let material = Material::make(&name, old.as_ref(), now)
+        let material = Material::make(&name, shown.or(old.as_ref()), now)
             .map_err(|error| Failure::Missing(format!("cannot make a certificate: {error}")))?;
         let written = match found {
             Some(secret) => {
@@ -149,23 +190,48 @@ impl Keeper {
     }
 }
 
-/// Keeps one object saying what is so about us, whoever else writes it.
-async fn inform<T: Object + Register + Clone>(client: Client, name: String, mut facts: watch::Receiver<Facts>) {
-    let key = Key::cluster(name);
-    let mut retry = Retry::default();
-    loop {
-        let now = facts.borrow_and_update().clone();
-        match say::<T>(&client, &key, &now).await {
-            Ok(version) => {
-                retry = Retry::default();
-                tokio::select! {
-                    () = until_changed::<T>(&client, &key, &version) => {}
-                    changed = facts.changed() => if changed.is_err() { return },
+/// Keeps one object informed about us.
+struct Informing {
+    client: Client,
+    key: Key,
+    facts: watch::Receiver<Facts>,
+    told: Told,
+}
+
+impl Informing {
+    /// Keeps the object saying what is so, whoever else writes it.
+    async fn inform<T: Object + Register + Clone>(mut self) {
+        let mut retry = Retry::default();
+        loop {
+            let now = self.facts.borrow_and_update().clone();
+            match say::<T>(&self.client, &self.key, &now).await {
+                Ok(version) => {
+                    retry = Retry::default();
+                    self.is_told(now.authorities);
+                    tokio::select! {
+                        () = until_changed::<T>(&self.client, &self.key, &version) => {}
+                        changed = self.facts.changed() => if changed.is_err() { return },
+                    }
+                }
+                Err(failure) if failure.is_conflict() => {}
+                Err(failure) => {
+                    // Nobody asks us because of an object that is not there.
+                    if failure.is_not_found() {
+                        self.is_told(now.authorities);
+                    }
+                    tokio::select! {
+                        () = retry.wait(&self.key, &failure) => {}
+                        changed = self.facts.changed() => if changed.is_err() { return },
+                    }
                 }
             }
-            Err(failure) if failure.is_conflict() => {}
-            Err(failure) => retry.wait(&key, &failure).await,
         }
+    }
+
+    fn is_told(&self, authorities: String) {
+        self.told.send_if_modified(|told| {
+            told.insert(self.key.name.to_string(), authorities.clone()).is_none_or(|before| before != authorities)
+        });
     }
 }
 
@@ -187,7 +253,7 @@ async fn until_changed<T: Object>(client: &Client, key: &Key, version: &str) {
         loop {
             match events.next().await {
                 Ok(Some(Applied(_) | Deleted(_) | Unreadable(_))) => return,
-                Ok(Some(Bookmark(_))) => {}
+                Ok(Some(Bookmark { .. })) => {}
                 Ok(None) | Err(_) => break,
             }
         }

@@ -83,13 +83,13 @@ impl<S: Surroundings> Webhooks<S> {
     ) -> Result<Verdict, Verdict> {
         let metadata = request.object.get("metadata").unwrap_or(&Value::Null);
         let mut metadata = ObjectMeta::deserialize(metadata)
-            .map_err(|error| Verdict::Unreadable(format!("cannot read the metadata: {error}")))?;
+            .map_err(|error| Verdict::unreadable(format!("cannot read the metadata: {error}")))?;
         // The object need not repeat what the path of the request says.
         metadata.namespace.clone_from(&request.namespace);
         let ancestor = self.surroundings.ancestor(&metadata, &self.settings).await;
         let ancestor = ancestor.map_err(|failure| {
             warn!(error = %failure, "cannot find the owner of a job");
-            Verdict::Denied(format!("cannot find the owner of the job: {failure}"))
+            Verdict::denied(format!("cannot find the owner of the job: {failure}"))
         })?;
         let namespace = request.namespace.as_str();
         let around = Around {
@@ -99,6 +99,7 @@ impl<S: Surroundings> Webhooks<S> {
             has_default_priority_class: self.surroundings.has_default_priority_class(),
             ancestor,
             is_dispatched: &|queue| self.surroundings.is_dispatched(namespace, queue),
+            workload: &|name| self.surroundings.workload(namespace, name),
         };
         rule(request, &around)
     }

@@ -102,7 +102,7 @@ fn name(hook: &Value) -> &str {
 
 /// Which jobs wait although they name no queue, in CEL; none when there are none.
 fn nameless(facts: &Facts) -> Option<String> {
-    let names_one = webhook_filter::expression([]);
+    let names_one = webhook_filter::expression();
     match &facts.default_namespaces {
         None => Some(format!("!({names_one})")),
         Some(namespaces) if namespaces.is_empty() => None,

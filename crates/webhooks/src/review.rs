@@ -33,7 +33,14 @@ pub(crate) struct Review {
 
 /// What is answered.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Verdict {
+pub(crate) struct Verdict {
+    decision: Decision,
+    /// What users are told, whatever was decided.
+    warnings: Vec<String>,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+enum Decision {
     Allowed {
         /// What is changed on the way, as operations of a JSON patch.
         changes: Vec<Value>,
@@ -45,17 +52,36 @@ pub(crate) enum Verdict {
 }
 
 impl Verdict {
-    pub(crate) const ALLOWED: Self = Self::Allowed { changes: Vec::new() };
+    pub(crate) const ALLOWED: Self = Self::new(Decision::Allowed { changes: Vec::new() });
+
+    const fn new(decision: Decision) -> Self {
+        Self { decision, warnings: Vec::new() }
+    }
+
+    /// Refused, for that reason.
+    pub(crate) fn denied(reason: impl Into<String>) -> Self {
+        Self::new(Decision::Denied(reason.into()))
+    }
+
+    /// The request makes no sense.
+    pub(crate) fn unreadable(problem: String) -> Self {
+        Self::new(Decision::Unreadable(problem))
+    }
+
+    /// The same, and something that users are to know.
+    pub(crate) fn warning(self, warnings: Vec<String>) -> Self {
+        Self { warnings, ..self }
+    }
 
     /// Allowed, unless something is wrong.
     pub(crate) fn of(errors: &Errors) -> Self {
-        if errors.is_empty() { Self::ALLOWED } else { Self::Denied(aggregate(errors)) }
+        if errors.is_empty() { Self::ALLOWED } else { Self::denied(aggregate(errors)) }
     }
 
     /// Allowed, with what makes one object of the other.
     pub(crate) fn changed<T: Object>(before: &T, after: &T) -> Self {
         let value = |object: &T| serde_json::to_value(object).unwrap_or_default();
-        Self::Allowed { changes: patch::between(&value(before), &value(after)) }
+        Self::new(Decision::Allowed { changes: patch::between(&value(before), &value(after)) })
     }
 
     /// The answer to the review with that version and uid.
@@ -64,15 +90,18 @@ impl Verdict {
             let status = json!({"status": "Failure", "code": code, "reason": reason, "message": message});
             json!({"uid": uid, "allowed": false, "status": status})
         };
-        let response = match self {
-            Self::Allowed { changes } if changes.is_empty() => json!({"uid": uid, "allowed": true}),
-            Self::Allowed { changes } => {
+        let mut response = match &self.decision {
+            Decision::Allowed { changes } if changes.is_empty() => json!({"uid": uid, "allowed": true}),
+            Decision::Allowed { changes } => {
                 let patch = base64::STANDARD.encode(Value::from(changes.clone()).to_string().as_bytes());
                 json!({"uid": uid, "allowed": true, "patchType": "JSONPatch", "patch": patch})
             }
-            Self::Denied(message) => refused(403, "Forbidden", message),
-            Self::Unreadable(message) => refused(400, "BadRequest", message),
+            Decision::Denied(message) => refused(403, "Forbidden", message),
+            Decision::Unreadable(message) => refused(400, "BadRequest", message),
         };
+        if !self.warnings.is_empty() {
+            response["warnings"] = json!(self.warnings);
+        }
         json!({"apiVersion": version, "kind": "AdmissionReview", "response": response})
     }
 }
@@ -90,5 +119,5 @@ impl Request {
 }
 
 fn read<T: Object>(object: &Value) -> Result<T, Verdict> {
-    T::deserialize(object).map_err(|error| Verdict::Unreadable(format!("cannot read the {}: {error}", T::KIND)))
+    T::deserialize(object).map_err(|error| Verdict::unreadable(format!("cannot read the {}: {error}", T::KIND)))
 }

@@ -18,6 +18,9 @@ use kueue_jobs::webhook::{Around, Unanswerable};
 
 use crate::review::{Request, Verdict};
 
+/// What the API server calls a change of an object.
+const UPDATE: &str = "UPDATE";
+
 /// What answers a request.
 #[derive(Clone, Copy)]
 pub(crate) enum Rule {
@@ -79,7 +82,8 @@ fn add_job<J: Job>(rules: &mut BTreeMap<String, Rule>) {
     let validate = |request: &Request, around: &Around<'_>| {
         let (create, update) =
             (|new: &J| new.validate_create(around), |new: &J, old: &J| new.validate_update(old, around));
-        validate(request, create, update)
+        let warnings = request.new_object::<J>()?.warnings(request.operation == UPDATE, around);
+        Ok(validate(request, create, update)?.warning(warnings))
     };
     rules.insert(path("validate", &kind), Rule::Job(validate));
 }
@@ -106,12 +110,12 @@ fn add_pods(enabled: &[&str], rules: &mut BTreeMap<String, Rule>) {
             complete(request, |new: &mut StatefulSet| new.complete(around))
         });
         add("validate", StatefulSet::KIND, |request, around| {
-            if request.operation != "UPDATE" {
+            if request.operation != UPDATE {
                 return Ok(Verdict::of(&request.new_object::<StatefulSet>()?.validate_create(around)));
             }
             let (new, old): (StatefulSet, StatefulSet) = (request.new_object()?, request.old_object()?);
-            let errors = new.validate_update(&old, None, around);
-            errors.map(|errors| Verdict::of(&errors)).map_err(|error| Verdict::Denied(error.to_string()))
+            let errors = new.validate_update(&old, around);
+            errors.map(|errors| Verdict::of(&errors)).map_err(|error| Verdict::denied(error.to_string()))
         });
     }
     if [Pod::FRAMEWORK, deployment::FRAMEWORK, statefulset::FRAMEWORK].into_iter().any(has) {
@@ -126,7 +130,7 @@ fn complete<T: Object + Clone>(
 ) -> Result<Verdict, Verdict> {
     let before: T = request.new_object()?;
     let mut after = before.clone();
-    complete(&mut after).map_err(|error| Verdict::Denied(error.to_string()))?;
+    complete(&mut after).map_err(|error| Verdict::denied(error.to_string()))?;
     Ok(Verdict::changed(&before, &after))
 }
 
@@ -149,7 +153,7 @@ fn validate<T: Object>(
 ) -> Result<Verdict, Verdict> {
     let new = request.new_object()?;
     let errors = match request.operation.as_str() {
-        "UPDATE" => update(&new, &request.old_object()?),
+        UPDATE => update(&new, &request.old_object()?),
         _ => create(&new),
     };
     Ok(Verdict::of(&errors))

@@ -61,7 +61,7 @@ pub(crate) struct Feed<T> {
 
 impl<T: Object + Send + Sync + 'static> Feed<T> {
     fn new() -> Self {
-        let mut informer: Informer<T> = Informer::new(without_managed_fields);
+        let mut informer: Informer<T> = Informer::new(without_managed_fields).optional();
         let newest = Arc::new(Newest::default());
         let told = Arc::clone(&newest);
         informer.listen(move |delta| {

@@ -1,6 +1,6 @@
 //! A watch as it comes over the wire: one JSON object a line, in pieces of any size.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::marker::PhantomData;
 use std::time::Duration;
 
@@ -15,6 +15,9 @@ use super::failure::Failure;
 /// A server that says nothing for so long after a watch should have ended is not there any more.
 const GRACE: Duration = Duration::from_secs(30);
 
+/// The annotation of a bookmark after which everything is told that existed when the watch began.
+const COMPLETE: &str = "k8s.io/initial-events-end";
+
 /// Something that happened to an object of a kind.
 #[derive(Debug)]
 pub enum WatchEvent<T> {
@@ -22,8 +25,12 @@ pub enum WatchEvent<T> {
     Applied(T),
     /// It was like this when it went.
     Deleted(T),
-    /// Nothing happened up to this version.
-    Bookmark(String),
+    /// Nothing else happened up to this version.
+    Bookmark {
+        version: String,
+        /// Everything that existed when the watch began was told.
+        is_complete: bool,
+    },
     /// Something happened to an object that cannot be read.
     Unreadable(String),
 }
@@ -55,6 +62,8 @@ struct Versioned {
 #[serde(rename_all = "camelCase")]
 struct Version {
     resource_version: String,
+    #[serde(default)]
+    annotations: BTreeMap<String, String>,
 }
 
 impl<T: Object> Watch<T> {
@@ -100,7 +109,9 @@ fn read<T: Object>(line: &[u8]) -> Result<WatchEvent<T>, Failure> {
         "DELETED" => serde_json::from_str(object).map_or_else(|error| told(&error), WatchEvent::Deleted),
         "BOOKMARK" => {
             let bookmark: Versioned = serde_json::from_str(object).map_err(unreadable)?;
-            WatchEvent::Bookmark(bookmark.metadata.resource_version)
+            let Version { resource_version: version, annotations } = bookmark.metadata;
+            let is_complete = annotations.get(COMPLETE).is_some_and(|value| value == "true");
+            WatchEvent::Bookmark { version, is_complete }
         }
         "ERROR" => return Err(Failure::from_event(object)),
         other => return Err(Failure::Unreadable(format!("a watch event of type {other:?}"))),

@@ -3,7 +3,8 @@ use std::convert::Infallible;
 use http::Request;
 use kube::client::Body;
 use kueue_apiserver::{ApiServer, Settings};
-use kueue_runtime::client::Limits;
+use kueue_core::base64;
+use kueue_runtime::client::{Dependents, Limits};
 use serde_json::{Value, json};
 
 use super::*;
@@ -12,6 +13,7 @@ struct Bed {
     client: Client,
     clock: Clock,
     namespaces: watch::Sender<Option<Vec<String>>>,
+    registered: watch::Sender<bool>,
 }
 
 impl Bed {
@@ -35,7 +37,8 @@ impl Bed {
             "metadata": {"name": "kueue-mutating-webhook-configuration"}, "webhooks": [hook("mjob.kb.io")]});
         let path = "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations";
         client.post::<Value>(path, &configuration).await.unwrap();
-        Self { client, clock: Clock::starting_at(start), namespaces: watch::Sender::new(Some(Vec::new())) }
+        let namespaces = watch::Sender::new(Some(Vec::new()));
+        Self { client, clock: Clock::starting_at(start), namespaces, registered: watch::Sender::default() }
     }
 
     fn keep(&self) -> (Certificate, tokio::task::JoinHandle<()>) {
@@ -48,6 +51,7 @@ impl Bed {
             secret: Some("kueue-webhook-server-cert".to_owned()),
             certificate: certificate.clone(),
             default_namespaces: self.namespaces.subscribe(),
+            registered: self.registered.clone(),
         };
         (certificate, tokio::spawn(keeper.run()))
     }
@@ -134,4 +138,46 @@ async fn a_certificate_that_ends_soon_is_replaced() {
     assert_ne!(material, old);
     assert!(material.is_good_for(name, bed.clock.time()));
     assert!(material.authorities.ends_with(&old.authorities), "replicas that still show the old one are believed");
+}
+
+/// Whether a client that trusts these authorities believes what it is shown.
+fn is_trusted(shown: &[u8], authorities: &Value) -> bool {
+    let pem = format!("-----BEGIN CERTIFICATE-----\n{}\n-----END CERTIFICATE-----\n", base64::STANDARD.encode(shown));
+    let data =
+        [("ca.crt", authorities.as_str().unwrap().to_owned()), ("tls.crt", base64::STANDARD.encode(pem.as_bytes()))];
+    let data = data.into_iter().chain([("ca.key", String::new()), ("tls.key", String::new())]);
+    let data = data.map(|(key, value)| (key.to_owned(), value)).collect();
+    let start = "2026-01-01T00:00:00Z".parse().unwrap();
+    Material::from_data(&data).unwrap().is_good_for("kueue-webhook-service.default.svc", start)
+}
+
+#[tokio::test(start_paused = true)]
+async fn whoever_asks_trusts_what_it_is_shown_while_certificates_change() {
+    let bed = Bed::new().await;
+    let (certificate, _keeper) = bed.keep();
+    bed.configuration().await;
+    assert!(*bed.registered.borrow());
+    let hook = Key::cluster("kueue-mutating-webhook-configuration");
+    let secret = Key::new("default", "kueue-webhook-server-cert");
+    for _ in 0..3 {
+        let before = certificate.der().unwrap();
+        bed.client.delete::<Secret>(&secret, "", Dependents::Background).await.unwrap();
+        for _ in 0..100 {
+            sleep(Duration::from_millis(100)).await;
+            let hooks = bed.client.get::<MutatingWebhookConfiguration>(&hook).await.unwrap().webhooks;
+            assert!(is_trusted(&certificate.der().unwrap(), &hooks[0]["clientConfig"]["caBundle"]));
+        }
+        assert_ne!(certificate.der().unwrap(), before);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn nobody_is_ready_before_the_api_server_knows_whom_to_trust() {
+    let bed = Bed::new().await;
+    let key = Key::cluster("kueue-mutating-webhook-configuration");
+    let (certificate, _keeper) = bed.keep();
+    let mut registered = bed.registered.subscribe();
+    registered.wait_for(|registered| *registered).await.unwrap();
+    let hooks = bed.client.get::<MutatingWebhookConfiguration>(&key).await.unwrap().webhooks;
+    assert!(is_trusted(&certificate.der().unwrap(), &hooks[0]["clientConfig"]["caBundle"]));
 }

@@ -1,4 +1,5 @@
 use http_body_util::BodyExt as _;
+use kueue_api::kueue::v1beta2::Workload;
 use kueue_core::gates::Gates;
 use kueue_jobs::ancestor::{Ancestor, Lost, Search};
 use kueue_jobs::integrations::Integrations;
@@ -27,6 +28,12 @@ impl Surroundings for World {
         false
     }
 
+    /// One that holds quota.
+    fn workload(&self, _: &str, name: &str) -> Option<Arc<Workload>> {
+        let metadata = ObjectMeta { name: name.to_owned(), ..ObjectMeta::default() };
+        name.starts_with("statefulset-busy-").then(|| Arc::new(Workload { metadata, ..Workload::default() }))
+    }
+
     async fn ancestor(&self, job: &ObjectMeta, settings: &Settings) -> Result<Result<Option<Ancestor>, Lost>, Failure> {
         if job.owner_references.iter().any(|owner| owner.name == "unreachable") {
             return Err(Failure::Unreachable("gone".to_owned()));
@@ -39,7 +46,7 @@ impl Surroundings for World {
 }
 
 fn webhooks() -> Webhooks<World> {
-    let frameworks = ["batch/job", "deployment"];
+    let frameworks = ["batch/job", "deployment", "statefulset"];
     let integrations = Integrations::configured(frameworks, []);
     let settings = Settings { gates: Gates::default(), integrations, ..Settings::default() };
     Webhooks::new(frameworks, Arc::new(settings), World)
@@ -145,7 +152,8 @@ async fn kinds_of_our_own_are_completed_and_checked() {
 
 #[tokio::test]
 async fn kinds_that_are_not_enabled_are_let_through() {
-    for path in ["/mutate-apps-v1-statefulset", "/validate-ray-io-v1-rayjob", "/mutate-jobset-x-k8s-io-v1alpha2-jobset"]
+    for path in
+        ["/mutate-kubeflow-org-v1-tfjob", "/validate-ray-io-v1-rayjob", "/mutate-jobset-x-k8s-io-v1alpha2-jobset"]
     {
         assert_eq!(ask(path, "CREATE", "ns", json!("anything"), Value::Null).await, "allowed", "{path}");
     }
@@ -161,6 +169,35 @@ async fn pods_of_what_is_enabled_wait_from_the_start() {
     let pod = json!({"metadata": metadata, "spec": {"containers": [{"name": "c"}]}});
     let answer = ask("/mutate--v1-pod", "CREATE", "ns", pod, Value::Null).await;
     assert!(answer.contains("kueue.x-k8s.io/admission"), "{answer}");
+}
+
+#[tokio::test]
+async fn a_statefulset_begins_again_when_its_workload_let_go() {
+    let set = |name: &str, replicas: i32| {
+        let metadata = json!({"name": name, "uid": "u", "labels": {"kueue.x-k8s.io/queue-name": "lq"}});
+        json!({"metadata": metadata, "spec": {"replicas": replicas, "template": {"spec": {"containers": []}}}})
+    };
+    let scale = |name| ask("/validate-apps-v1-statefulset", "UPDATE", "ns", set(name, 2), set(name, 0));
+    assert_eq!(scale("idle").await, "allowed");
+    let refused = "spec.replicas: Forbidden: workload from previous scale-down is still being deleted";
+    assert_eq!(scale("busy").await, refused);
+}
+
+#[tokio::test]
+async fn users_are_warned_of_what_is_odd() {
+    let owner = json!({"apiVersion": "batch/v1", "kind": "Job", "name": "queued", "uid": "u", "controller": true});
+    let pod = |labels: Value| {
+        let metadata = json!({"name": "p", "labels": labels, "ownerReferences": [owner]});
+        let request = json!({"uid": "u", "operation": "CREATE", "namespace": "ns",
+            "object": {"metadata": metadata, "spec": {"containers": [{"name": "c"}]}}});
+        json!({"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": request}).to_string()
+    };
+    let (_, plain) = send("/validate--v1-pod", &pod(json!({}))).await;
+    assert_eq!(plain["response"], json!({"uid": "u", "allowed": true}));
+    let (_, odd) = send("/validate--v1-pod", &pod(json!({"kueue.x-k8s.io/managed": "true"}))).await;
+    let warning =
+        "pod owner is managed by kueue, label 'kueue.x-k8s.io/managed=true' might lead to unexpected behaviour";
+    assert_eq!(odd["response"], json!({"uid": "u", "allowed": true, "warnings": [warning]}));
 }
 
 #[tokio::test]

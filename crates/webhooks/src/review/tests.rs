@@ -22,7 +22,7 @@ fn answers_are_spelled_as_the_api_server_reads_them() {
     let answer = |verdict: &Verdict| verdict.answer("admission.k8s.io/v1", "u")["response"].clone();
     assert_eq!(answer(&Verdict::ALLOWED), json!({"uid": "u", "allowed": true}));
     let changes = vec![json!({"op": "add", "path": "/a", "value": 1})];
-    let changed = answer(&Verdict::Allowed { changes });
+    let changed = answer(&Verdict::new(Decision::Allowed { changes }));
     let patch = base64::STANDARD.decode(changed["patch"].as_str().unwrap()).unwrap();
     assert_eq!(String::from_utf8(patch).unwrap(), r#"[{"op":"add","path":"/a","value":1}]"#);
     assert_eq!(changed["patchType"], "JSONPatch");
@@ -31,4 +31,6 @@ fn answers_are_spelled_as_the_api_server_reads_them() {
     let status = json!({"status": "Failure", "code": 403, "reason": "Forbidden",
         "message": "[a: Invalid value: 1: no, b: Invalid value: 1: no]"});
     assert_eq!(denied, json!({"uid": "u", "allowed": false, "status": status}));
+    let warned = answer(&Verdict::ALLOWED.warning(vec!["odd".to_owned()]));
+    assert_eq!(warned, json!({"uid": "u", "allowed": true, "warnings": ["odd"]}));
 }
