@@ -191,6 +191,16 @@ pub trait Job: Object + Clone + PartialEq + Send + Sync + 'static {
     /// Called only for kinds with a [`NATIVE_MANAGER`](Job::NATIVE_MANAGER).
     fn set_managed_by(&mut self, _manager: &str) {}
 
+    /// Whether it waits by itself although it belongs to a job that is managed, because that one lets its pods wait.
+    fn waits_by_itself(&self) -> bool {
+        false
+    }
+
+    /// The gate of ours that keeps this job back and no longer the next one, for kinds that are pods.
+    fn opened_gate(&self, _next: &Self) -> Option<&'static str> {
+        None
+    }
+
     /// Fills in what a new job does not say.
     fn complete(&mut self, around: &Around<'_>) -> Result<(), Unanswerable> {
         webhook::default(self, around)
@@ -204,5 +214,10 @@ pub trait Job: Object + Clone + PartialEq + Send + Sync + 'static {
     /// Every mistake in changing the old job to this one.
     fn validate_update(&self, old: &Self, around: &Around<'_>) -> Errors {
         validation::update(self, old, around.has_default_queue, around.settings.gates)
+    }
+
+    /// What users are told about a job that is new, or changed, and accepted all the same.
+    fn warnings(&self, _is_update: bool, _around: &Around<'_>) -> Vec<String> {
+        Vec::new()
     }
 }

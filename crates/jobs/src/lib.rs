@@ -22,6 +22,7 @@ pub mod report;
 
 pub mod step;
 
+pub mod opened;
 pub mod owners;
 
 pub mod reconciler;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use kueue_api::core_v1::{Namespace, PriorityClass};
-use kueue_api::kueue::names::{FIELD_MANAGER_KUEUE, FINALIZER_RESOURCE_IN_USE};
+use kueue_api::kueue::names::{FIELD_MANAGER_KUEUE, FINALIZER_RESOURCE_IN_USE, annotation};
 use kueue_api::kueue::v1beta2::{ResourceFlavor, Workload, WorkloadPriorityClass};
 use kueue_api::meta::{ConditionStatus, Object, ObjectMeta, OwnerReference};
 use kueue_core::time::Time;
@@ -20,7 +20,9 @@ use tokio::sync::mpsc::UnboundedSender;
 
 use crate::ancestor::Ancestor;
 use crate::job::{Job, Write};
+use crate::kinds::pod::group_name;
 use crate::kinds::ray::raycluster::RayCluster;
+use crate::opened::{OnOpened, Opened};
 use crate::owners::Owners;
 use crate::report::Fact;
 use crate::step::{Action, Family, Outcome, Parent, Settings, Surroundings, step, step_gone, step_leaving};
@@ -99,7 +101,6 @@ pub fn queue_children<J: Object>(
 }
 
 /// Looks at jobs of one kind.
-#[derive(Debug)]
 pub struct JobReconciler<J> {
     pub client: Client,
     pub clock: Clock,
@@ -112,6 +113,13 @@ pub struct JobReconciler<J> {
     pub ray_clusters: Option<Arc<Store<RayCluster>>>,
     /// Who decides about Workloads' statuses.
     pub facts: UnboundedSender<Fact>,
+    pub on_opened: OnOpened,
+}
+
+impl<J> std::fmt::Debug for JobReconciler<J> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("JobReconciler").field("settings", &self.settings).finish_non_exhaustive()
+    }
 }
 
 impl<J: Job> Reconciler<Key> for JobReconciler<J> {
@@ -147,7 +155,10 @@ impl<J: Job> Reconciler<Key> for JobReconciler<J> {
 
 impl<J: Job> JobReconciler<J> {
     pub(crate) async fn look(&self, job: &J, workloads: Vec<Arc<Workload>>) -> Result<Outcome<J>, Failure> {
-        let family = self.family(job.metadata()).await?;
+        let family = match job.waits_by_itself() {
+            true => Family::TopLevel,
+            false => self.family(job.metadata()).await?,
+        };
         let cluster = job.ray_cluster().map(|name| Key::new(job.metadata().namespace.as_str(), name));
         let cluster = cluster.and_then(|key| self.ray_clusters.as_ref()?.get(&key)).map(|stored| stored.object);
         Ok(self.surrounded(job.metadata(), workloads, family, |around| {
@@ -250,9 +261,23 @@ impl<J: Job> JobReconciler<J> {
         if let Some(patch) = patch.map(|patch| if is_status { patch.of_status() } else { patch }) {
             let written: J = self.client.patch(&Key::of(known), &patch).await?;
             wanted.metadata_mut().resource_version.clone_from(&written.metadata().resource_version);
+            self.measure(known, &wanted);
             *known = wanted;
         }
         Ok(())
+    }
+
+    /// Tells how long a pod waited that is let go.
+    fn measure(&self, before: &J, now: &J) {
+        let Some(gate) = before.opened_gate(now) else { return };
+        let meta = now.metadata();
+        let workload = meta.annotations.get(annotation::WORKLOAD);
+        let workload = workload
+            .and_then(|name| self.stores.workloads.get(&Key::new(meta.namespace.as_str(), name.as_str())))
+            .map(|stored| stored.object);
+        let is_group = group_name(meta, self.settings.gates).is_some();
+        let opened = workload.as_ref().and_then(|of| Opened::now(gate, is_group, of, self.clock.time()));
+        opened.iter().for_each(|opened| (self.on_opened)(opened));
     }
 
     async fn terminate(&self, job: &J, reason: &str, message: &str) -> Result<(), Failure> {

@@ -15,7 +15,6 @@ use kueue_api::kueue::names::{SCHEDULING_GATE_ELASTIC_JOB, annotation, condition
 use kueue_api::kueue::v1beta2::Workload;
 use kueue_api::slices;
 use kueue_core::gates::Gates;
-use kueue_core::time::Time;
 
 use crate::kinds::pod::{Pod, has_gate};
 use crate::step::is_true;
@@ -51,12 +50,6 @@ pub fn slice_name(pod: &Pod) -> Option<&str> {
     let annotations = &pod.metadata.annotations;
     let name = annotations.get(annotation::WORKLOAD_SLICE_NAME).or_else(|| annotations.get(annotation::WORKLOAD))?;
     (!name.is_empty()).then_some(name)
-}
-
-/// How long after the admission a gate is taken off now.
-pub fn waited_s(workload: &Workload, now: Time) -> Option<f64> {
-    let admitted = workload.status.conditions.iter().find(|condition| condition.r#type == condition::ADMITTED)?;
-    Some(now.timestamp().duration_since(admitted.last_transition_time.timestamp()).as_secs_f64())
 }
 
 /// The pods that may run now, each with what it is to become. `pods` are all of the job.

@@ -13,6 +13,9 @@ pub mod validation;
 pub(crate) mod tests;
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use kueue_api::kueue::v1beta2::Workload;
 
 use crate::ancestor::{Ancestor, Lost};
 use crate::job::Job;
@@ -31,6 +34,8 @@ pub struct Around<'a> {
     pub ancestor: Result<Option<Ancestor>, Lost>,
     /// Whether jobs of that LocalQueue are sent to other clusters.
     pub is_dispatched: &'a dyn Fn(&str) -> bool,
+    /// A Workload in the object's namespace by its name.
+    pub workload: &'a dyn Fn(&str) -> Option<Arc<Workload>>,
 }
 
 impl std::fmt::Debug for Around<'_> {

@@ -104,7 +104,11 @@ pub(super) fn look<J: Job>(
         return Ok(step_leaving(job, &workloads, settings.gates));
     }
     let search = Search::of(job.metadata(), &settings.integrations, settings.manages_without_queue);
-    let family = match search.run(|owner| objects.metadata(&owner.kind, namespace, &owner.name)) {
+    let family = match job.waits_by_itself() {
+        true => Ok(None),
+        false => search.run(|owner| objects.metadata(&owner.kind, namespace, &owner.name)),
+    };
+    let family = match family {
         Err(lost) => Family::Lost(lost),
         Ok(None) => Family::TopLevel,
         Ok(Some(ancestor)) => {

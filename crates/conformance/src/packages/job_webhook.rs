@@ -1,9 +1,10 @@
 //! What the webhooks of a job kind do, in the world of a case.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use kueue_api::core_v1::Namespace;
-use kueue_api::kueue::v1beta2::{AdmissionCheck, ClusterQueue, LocalQueue, WorkloadPriorityClass};
+use kueue_api::kueue::v1beta2::{AdmissionCheck, ClusterQueue, LocalQueue, Workload, WorkloadPriorityClass};
 use kueue_api::meta::ObjectMeta;
 use kueue_jobs::ancestor::Search;
 use kueue_jobs::integrations::Integrations;
@@ -79,6 +80,7 @@ impl World {
             has_default_priority_class: objects.get::<WorkloadPriorityClass>("", "default")?.is_some(),
             ancestor: search.run(|owner| objects.metadata(&owner.kind, namespace, &owner.name)),
             is_dispatched: &is_dispatched,
+            workload: &|name| objects.get::<Workload>(namespace, name).ok().flatten().map(Arc::new),
         }))
     }
 }

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use kueue_api::kueue::v1beta2::Workload;
 use kueue_api::slices;
 use kueue_jobs::kinds::pod::Pod;
-use kueue_jobs::ungater::{active, lets_run, slice_name, ungate, waited_s};
+use kueue_jobs::opened::Opened;
+use kueue_jobs::ungater::{active, lets_run, slice_name, ungate};
 
 use super::Runners;
 use crate::compare::equal;
@@ -47,6 +48,7 @@ fn reconcile(case: &Case) -> Result<(), Failure> {
 fn removal_seconds(case: &Case) -> Result<(), Failure> {
     let (count, active) = look(case)?;
     equal(&case.arg("wantMetricsCount")?, &count)?;
-    let seconds = active.and_then(|active| waited_s(&active, case.now().ok()?));
+    let now = case.now()?;
+    let seconds = active.and_then(|active| Opened::now("", false, &active, now).map(|opened| opened.waited_s));
     equal(&case.get::<f64>("wantMetricsSeconds")?, &seconds)
 }

@@ -14,11 +14,13 @@ use kueue_jobs::kinds::pod::Pod;
 use kueue_jobs::kinds::pod::group::Group;
 use kueue_jobs::kinds::pod::reconciler::{EXCESS, Request};
 use kueue_jobs::kinds::pod::step::{Act, Outcome, step, step_gone};
+use kueue_jobs::opened::Opened;
 use kueue_jobs::step::{Action, Family, Outcome as JobOutcome};
 use serde_json::Value;
 
 use super::Runners;
 use super::job_reconciler::{engine_settings, fails_as_recorded, look, settings, surrounded};
+use crate::compare::equal;
 use crate::corpus::{Case, Failure};
 use crate::objects::{Objects, same_events, same_objects};
 
@@ -32,6 +34,7 @@ pub const RUNNERS: Runners = &[
     ("TestPod_IsActive", rules::is_active),
     ("TestPodsReady", rules::pods_ready),
     ("TestReconciler", reconcile),
+    ("TestRecordPodSchedulingGateRemovalSeconds", removal_seconds),
     ("TestRun", rules::run),
     ("TestStop", rules::stop),
     ("TestValidateCreate", webhook::validate_create),
@@ -39,14 +42,39 @@ pub const RUNNERS: Runners = &[
     ("TestWorkloadHandlerDelete", rules::requests_after_deletion),
 ];
 
-/// Looks once at the pod or group of the case, and compares what that comes to.
-fn reconcile(case: &Case) -> Result<(), Failure> {
+/// Looks once at the pod or group of the case.
+fn look_once(case: &Case) -> Result<Objects, Failure> {
     let mut objects = Objects::of_case(case)?;
     let engine = engine_settings(case)?;
     match request(case)? {
         Request::Pod(key) => look_at_pod(case, &mut objects, &key.namespace, &key.name, &engine)?,
         Request::Group(key) => look_at_group(case, &mut objects, &key.namespace, &key.name, &engine)?,
     }
+    Ok(objects)
+}
+
+/// How long the pods waited whose gates are gone after one look.
+fn removal_seconds(case: &Case) -> Result<(), Failure> {
+    let before: Vec<Pod> = Objects::of_case(case)?.all()?;
+    let objects = look_once(case)?;
+    let workloads: Vec<Workload> = objects.all()?;
+    let [workload] = &workloads[..] else { return Err(Failure("the case has one Workload".to_owned())) };
+    let (mut count, mut seconds) = (0, 0.0);
+    for old in &before {
+        let new: Option<Pod> = objects.get(&old.metadata.namespace, &old.metadata.name)?;
+        let gate = new.as_ref().and_then(|new| old.opened_gate(new));
+        if let Some(opened) = gate.and_then(|gate| Opened::now(gate, case.has("isGroup"), workload, case.now().ok()?)) {
+            count += 1;
+            seconds += opened.waited_s;
+        }
+    }
+    same_objects(case, "tc.wantPods", &objects.all::<Pod>()?)?;
+    equal(&(case.arg("wantMetricsCount")?, case.arg("wantMetricsSeconds")?), &(count, seconds))
+}
+
+/// Looks once, and compares what that comes to.
+fn reconcile(case: &Case) -> Result<(), Failure> {
+    let objects = look_once(case)?;
     if case.has("wantPods") {
         same_objects(case, "tc.wantPods", &objects.all::<Pod>()?)?;
     }

@@ -54,8 +54,7 @@ fn validate_update(case: &Case) -> Result<(), Failure> {
     let mut world = World::of(case)?;
     let enabled: Vec<String> = case.arg("integrations")?;
     world.settings.integrations = Integrations::configured(enabled.iter().map(String::as_str), []);
-    let workload = find_workload(&world.objects, &old, case)?;
-    let errors = world.ask(&new.metadata, |around| new.validate_update(&old, workload.as_deref(), around))?;
+    let errors = world.ask(&new.metadata, |around| new.validate_update(&old, around))?;
     let errors = errors.map_err(|error| Failure(error.to_string()))?;
     same_errors(case.raw("wantErr"), &errors, Compared::Nothing)
 }

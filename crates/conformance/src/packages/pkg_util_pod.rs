@@ -1,14 +1,16 @@
 //! Gates, groups and shapes of pods.
 
 use kueue_api::core_v1::PodSpec;
+use kueue_api::kueue::v1beta2::Workload;
 use kueue_jobs::kinds::pod::group::index_below;
 use kueue_jobs::kinds::pod::{Pod, add_gate, group_name, has_gate, remove_gate};
+use kueue_jobs::opened::Opened;
 use kueue_jobs::pod_shape::{role_hash, spec_shape};
 use serde_json::{Value, json};
 
 use super::Runners;
 use crate::compare::{Rules, equal};
-use crate::corpus::{Case, Failure};
+use crate::corpus::{Case, Failure, decode};
 
 pub const RUNNERS: Runners = &[
     ("TestGate", |case| gate(case, add_gate)),
@@ -19,6 +21,8 @@ pub const RUNNERS: Runners = &[
     }),
     ("TestIsTerminated", |case| equal(&case.arg::<bool>("wantTerminated")?, &case.arg::<Pod>("pod")?.is_terminated())),
     ("TestReadUIntFromLabel", read_index),
+    ("TestRecordPodSchedulingGateRemovalSeconds", waited),
+    ("TestRecordPodSchedulingGateRemovalSecondsReplicaRole", counted),
     ("TestSpecShape", shape),
     ("TestUngate", |case| gate(case, remove_gate)),
 ];
@@ -55,6 +59,19 @@ fn read_index(case: &Case) -> Result<(), Failure> {
         Some(wanted) => equal(&true, &got.is_err_and(|error| error.to_string().starts_with(wanted))),
         None => equal(&Ok(case.get("wantVal")?), &got),
     }
+}
+
+fn waited(case: &Case) -> Result<(), Failure> {
+    let workload: Workload = decode("wl", case.local("wl"))?.unwrap_or_default();
+    let opened = Opened::now("example.com/gate", false, &workload, case.now()?);
+    equal(&Some(case.arg::<f64>("wantSeconds")?), &opened.map(|opened| opened.waited_s))
+}
+
+/// The role of a replica is a label of all its metrics, whoever counts.
+fn counted(case: &Case) -> Result<(), Failure> {
+    let workload: Workload = decode("wl", case.local("wl"))?.unwrap_or_default();
+    let opened = Opened::now("example.com/gate", false, &workload, case.now()?);
+    equal(&case.arg::<usize>("wantCount")?, &opened.iter().count())
 }
 
 fn shape(case: &Case) -> Result<(), Failure> {

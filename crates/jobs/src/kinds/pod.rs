@@ -10,7 +10,7 @@ pub mod reconciler;
 pub mod step;
 #[cfg(test)]
 mod tests;
-pub mod webhook;
+mod webhook;
 
 use kueue_api::core_v1::{PodSchedulingGate, PodSpec, PodTemplateSpec};
 use kueue_api::kueue::names::{
@@ -243,6 +243,14 @@ impl job::Job for Pod {
         }
     }
 
+    fn waits_by_itself(&self) -> bool {
+        self.is_held_by_parent()
+    }
+
+    fn opened_gate(&self, next: &Self) -> Option<&'static str> {
+        (self.is_gated() && !next.is_gated()).then_some(SCHEDULING_GATE_ADMISSION)
+    }
+
     fn released(&self) -> Option<Self> {
         let mut free = self.clone();
         free.metadata.finalizers.retain(|finalizer| finalizer != FINALIZER_POD);
@@ -259,5 +267,9 @@ impl job::Job for Pod {
 
     fn validate_update(&self, old: &Self, around: &Around<'_>) -> Errors {
         webhook::update(self, old, around)
+    }
+
+    fn warnings(&self, is_update: bool, around: &Around<'_>) -> Vec<String> {
+        webhook::warnings(self, is_update, around)
     }
 }

@@ -9,11 +9,13 @@ pub mod step;
 mod tests;
 mod webhook;
 
+use std::sync::Arc;
+
 use kueue_api::core_v1::PodTemplateSpec;
 use kueue_api::kueue::names::{
     DEFAULT_POD_SET, SCHEDULING_GATE_ADMISSION, SCHEDULING_GATE_TOPOLOGY, annotation, label,
 };
-use kueue_api::kueue::v1beta2::PodSet;
+use kueue_api::kueue::v1beta2::{PodSet, Workload};
 use kueue_api::meta::{Object as _, object};
 use kueue_api::wire::wire_struct;
 use kueue_core::gates::{Gate, Gates};
@@ -82,6 +84,11 @@ impl StatefulSet {
         let named =
             |uid| workload_name(Owner { group: GROUP, kind: Self::KIND, name: &self.metadata.name, uid }, "", gates);
         [named(uid), named("")]
+    }
+
+    /// Its Workload, by the first of its names that there is one of.
+    pub fn find_workload(&self, gates: Gates, named: impl Fn(&str) -> Option<Arc<Workload>>) -> Option<Arc<Workload>> {
+        self.workload_names(gates).iter().find_map(|name| named(name))
     }
 
     fn pod_set(&self, gates: Gates) -> Result<PodSet, BadTopologyRequest> {

@@ -14,14 +14,12 @@ use kueue_runtime::key::Key;
 use kueue_runtime::queue::WorkQueue;
 use kueue_runtime::reconciler::{Next, Reconciler};
 
-use super::{active, lets_run, slice_name, ungate, waited_s};
+use super::{active, lets_run, slice_name, ungate};
 use crate::kinds::pod::Pod;
+use crate::opened::{OnOpened, Opened};
 
 /// Pods come in bursts: a look waits for so long after one of them changed.
 const BURST: Duration = Duration::from_secs(1);
-
-/// Told of every gate that is taken off: its name, the ClusterQueue, and how long after the admission that was.
-pub type OnUngated = Arc<dyn Fn(&str, &str, f64) + Send + Sync>;
 
 /// By what the slices of an elastic job are found: the name of the first of them.
 pub fn slice_values(workload: &Workload) -> Vec<String> {
@@ -72,7 +70,7 @@ pub struct Ungater {
     pub pods: Arc<Store<Pod>>,
     /// Finds pods by [`pod_slice_values`].
     pub pods_by_slice: Index,
-    pub on_ungated: OnUngated,
+    pub on_opened: OnOpened,
 }
 
 impl std::fmt::Debug for Ungater {
@@ -94,15 +92,13 @@ impl Reconciler<Key> for Ungater {
         let pods = self.pods.find(self.pods_by_slice, &value);
         let pods: Vec<Arc<Pod>> = pods.into_iter().map(|(_, pod)| pod.object).collect();
         let free = ungate(&active, &pods).map_err(|contradiction| Failure::Missing(contradiction.to_string()))?;
-        let queue = active.status.admission.as_ref().map_or("", |admission| admission.cluster_queue.as_str());
         for (old, new) in free {
             // The version that was read goes along: a pod that was let go already, or is gone, is not touched twice.
             let Some(patch) = Patch::between(&*old, &new, FIELD_MANAGER_KUEUE) else { continue };
             match self.client.patch::<Pod>(&Key::of(&*old), &patch).await {
                 Ok(_) => {
-                    if let Some(seconds) = waited_s(&active, self.clock.time()) {
-                        (self.on_ungated)(SCHEDULING_GATE_ELASTIC_JOB, queue, seconds);
-                    }
+                    let opened = Opened::now(SCHEDULING_GATE_ELASTIC_JOB, false, &active, self.clock.time());
+                    opened.iter().for_each(|opened| (self.on_opened)(opened));
                 }
                 Err(failure) if failure.is_not_found() => {}
                 Err(failure) => return Err(failure),

@@ -76,9 +76,3 @@ fn pods_get_what_checks_add_unless_they_have_another() {
     let failure = ungate(&workload(&[], &[("a", 1)], &contrary), &pods).unwrap_err();
     assert_eq!(failure.to_string(), r#"conflicting "pool" node selector updates for PodSet "a""#);
 }
-
-#[test]
-fn the_wait_counts_from_the_admission() {
-    let now = "2026-01-01T00:00:02Z".parse().unwrap();
-    assert_eq!(waited_s(&workload(&["Admitted"], &[], &json!([])), now), Some(2.0));
-}

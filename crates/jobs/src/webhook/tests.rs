@@ -21,6 +21,7 @@ pub(crate) fn around<T>(gates: Gates, act: impl FnOnce(&Around<'_>) -> T) -> T {
         has_default_priority_class: false,
         ancestor: Ok(None),
         is_dispatched: &|_| false,
+        workload: &|_| None,
     })
 }
 

@@ -3,7 +3,7 @@
 use kueue_api::kueue::names::annotation;
 use kueue_core::selector::LabelSelector;
 use kueue_jobs::job::Job as _;
-use kueue_jobs::kinds::pod::{Pod, webhook};
+use kueue_jobs::kinds::pod::Pod;
 use serde_json::json;
 
 use crate::compare::{Rules, equal};
@@ -48,7 +48,7 @@ pub(super) fn validate_create(case: &Case) -> Result<(), Failure> {
     let (pod, world) = (job::<Pod>(case, "pod")?, world(case)?);
     let errors = world.ask(&pod.metadata, |around| pod.validate_create(around))?;
     same_errors(case.raw("wantErr"), &errors, Compared::Nothing)?;
-    let warnings = world.ask(&pod.metadata, |around| webhook::warnings(&pod, false, around))?;
+    let warnings = world.ask(&pod.metadata, |around| pod.warnings(false, around))?;
     equal(&case.arg::<Vec<String>>("wantWarns")?, &warnings)
 }
 
@@ -56,7 +56,7 @@ pub(super) fn validate_update(case: &Case) -> Result<(), Failure> {
     let (new, old, world) = (job::<Pod>(case, "newPod")?, job::<Pod>(case, "oldPod")?, world(case)?);
     let errors = world.ask(&new.metadata, |around| new.validate_update(&old, around))?;
     same_errors(case.raw("wantErr"), &errors, Compared::Nothing)?;
-    let warnings = world.ask(&new.metadata, |around| webhook::warnings(&new, true, around))?;
+    let warnings = world.ask(&new.metadata, |around| new.warnings(true, around))?;
     equal(&case.arg::<Vec<String>>("wantWarns")?, &warnings)
 }
 

@@ -82,7 +82,7 @@ pub(super) fn update(new: &Pod, old: &Pod, around: &Around<'_>) -> Errors {
 }
 
 /// What users are told about a pod that is accepted all the same.
-pub fn warnings(pod: &Pod, is_update: bool, around: &Around<'_>) -> Vec<String> {
+pub(super) fn warnings(pod: &Pod, is_update: bool, around: &Around<'_>) -> Vec<String> {
     let is_made_to_wait = is_update && pod.metadata.annotations.contains_key(annotation::POD_SUSPENDING_PARENT);
     let is_odd = pod.is_managed() && has_managed_owner(&pod.metadata, around) && !is_made_to_wait;
     let (key, value) = (label::MANAGED, label::TRUE);

@@ -70,16 +70,17 @@ impl Reconciler<Key> for StatefulSetReconciler {
         if owner.is_managed_elsewhere() || self.pods.family(&owner.metadata).await? != Family::TopLevel {
             return Ok(Next::Done);
         }
-        let names = owner.workload_names(self.pods.settings.gates);
-        let found = names.iter().find_map(|name| {
-            let key = Key::new(Arc::clone(&key.namespace), name.as_str());
-            self.pods.stores.workloads.get(&key).map(|stored| (name, stored.object))
+        let gates = self.pods.settings.gates;
+        let found = owner.find_workload(gates, |name| {
+            let key = Key::new(Arc::clone(&key.namespace), name);
+            self.pods.stores.workloads.get(&key).map(|stored| stored.object)
         });
-        let name = found.as_ref().map_or(&names[0], |(name, _)| *name).clone();
+        let [usual, _] = owner.workload_names(gates);
+        let name = found.as_ref().map_or(usual, |workload| workload.metadata.name.clone());
         let group = Key::new(Arc::clone(&key.namespace), name.as_str()).to_string();
         let members = self.pods.jobs.find(self.by_group, &group);
         let members: Vec<Arc<Pod>> = members.into_iter().map(|(_, pod)| pod.object).collect();
-        let workloads = found.into_iter().map(|(_, workload)| workload).collect();
+        let workloads = found.into_iter().collect();
         let outcome = self.pods.surrounded(&owner.metadata, workloads, Family::TopLevel, |around| {
             is_managed(&owner.metadata, &around).then(|| step(&owner, &members, &around))
         });

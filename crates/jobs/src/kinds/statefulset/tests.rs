@@ -1,15 +1,14 @@
 //! What becomes of a StatefulSet, its pods and its Workload.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
-use kueue_api::kueue::v1beta2::Workload;
 use serde_json::{Value, json};
 
 use super::step::{Act, step};
 use super::*;
 use crate::report::Report;
 use crate::step::{Action, Family, Settings, Surroundings};
+use crate::webhook::Around;
 use crate::webhook::tests::around;
 
 fn set(replicas: i32, patch: &Value) -> StatefulSet {
@@ -126,7 +125,13 @@ fn a_new_pod_joins_the_group_of_its_owner() {
 #[test]
 fn a_group_may_end_and_begin_but_not_grow_or_change() {
     let check = |new: &StatefulSet, old: &StatefulSet, workload: Option<&Workload>| -> Vec<String> {
-        let errors = around(Gates::default(), |around| new.validate_update(old, workload, around)).unwrap();
+        let errors = around(Gates::default(), |given| {
+            let [name, _] = new.workload_names(Gates::default());
+            let named = |asked: &str| workload.filter(|_| asked == name).cloned().map(Arc::new);
+            let given = Around { workload: &named, ancestor: Ok(None), namespace: given.namespace.clone(), ..*given };
+            new.validate_update(old, &given)
+        })
+        .unwrap();
         errors.iter().map(ToString::to_string).collect()
     };
     let plain = |replicas| set(replicas, &json!({}));

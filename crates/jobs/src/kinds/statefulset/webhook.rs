@@ -34,14 +34,9 @@ impl StatefulSet {
         serving::validate_create::<Self>(&self.metadata, around.settings.gates)
     }
 
-    /// What is refused about a change, given the Workload if there is one: a group of pods is admitted as a whole, so it
-    /// may end and begin, but neither grow nor change what it needs.
-    pub fn validate_update(
-        &self,
-        old: &Self,
-        workload: Option<&Workload>,
-        around: &Around<'_>,
-    ) -> Result<Errors, Unanswerable> {
+    /// What is refused about a change: a group of pods is admitted as a whole, so it may end and begin, but neither grow
+    /// nor change what it needs.
+    pub fn validate_update(&self, old: &Self, around: &Around<'_>) -> Result<Errors, Unanswerable> {
         if self.is_managed_elsewhere() {
             return Ok(Errors::new());
         }
@@ -55,11 +50,12 @@ impl StatefulSet {
         let template = spec.child("template").child("spec");
         errors.extend(immutable_shape(&self.spec.template.spec, &old.spec.template.spec, &template));
         let at = spec.child("replicas");
+        let workload = || self.find_workload(around.settings.gates, around.workload);
         match (old.replicas(), self.replicas()) {
             (0, 1..) if self.status.replicas > 0 => {
                 errors.push(Error::forbidden(&at, "scaling down is still in progress"));
             }
-            (0, 1..) if workload.is_some_and(|workload| !is_on_hold(workload)) => {
+            (0, 1..) if workload().is_some_and(|workload| !is_on_hold(&workload)) => {
                 errors.push(Error::forbidden(&at, "workload from previous scale-down is still being deleted"));
             }
             (0, _) | (_, 0) => {}
