@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use kueue_core::gates::{Gate, Gates};
+use kueue_jobs::opened::OnOpened;
 use kueue_jobs::ungater::controller::{
-    OnUngated, Ungater, of_elastic_job, pod_slice_values, queue_pod, queue_slice, slice_values,
+    Ungater, of_elastic_job, pod_slice_values, queue_pod, queue_slice, slice_values,
 };
 use kueue_runtime::informer::Informer;
 use kueue_runtime::key::Key;
@@ -20,7 +21,7 @@ pub(crate) fn connect(
     shared: &Shared,
     informers: &mut Informers,
     gates: Gates,
-    on_ungated: OnUngated,
+    on_opened: OnOpened,
 ) -> impl Fn(&mut JoinSet<()>) + use<> {
     let connected = gates.enabled(Gate::ElasticJobsViaWorkloadSlices).then(|| {
         let queue: Arc<WorkQueue<Key>> = Arc::default();
@@ -42,7 +43,7 @@ pub(crate) fn connect(
             workloads,
             pods_by_slice: store.index(pod_slice_values),
             pods: store,
-            on_ungated,
+            on_opened,
         };
         informers.add(pods);
         starter(queue, ungater, at_once(&shared.config, "Workload.kueue.x-k8s.io"))

@@ -108,7 +108,7 @@ impl Informers {
         &mut self,
         informer: Informer<T>,
     ) -> watch::Receiver<bool> {
-        let (synced, start) = prepare(informer);
+        let (synced, start) = prepare(informer.optional());
         self.late.push(start);
         synced
     }

@@ -89,6 +89,7 @@ fn connect<J: Job>(
         owners: Owners::new(shared.client.clone()),
         ray_clusters,
         facts: lines.facts.clone(),
+        on_opened: lines.on_opened.clone(),
     };
     let at_once = at_once(&shared.config, &format!("{}.{}", J::KIND, J::GROUP));
     let reconciler = Arc::new(reconciler);

@@ -28,9 +28,9 @@ use kueue_core::gates::Gates;
 use kueue_jobs::integrations::Integrations;
 use kueue_jobs::kinds::Deleters;
 use kueue_jobs::kinds::pod;
+use kueue_jobs::opened::{OnOpened, Opened};
 use kueue_jobs::report::Fact;
 use kueue_jobs::step::Settings as JobSettings;
-use kueue_jobs::ungater::controller::OnUngated;
 use kueue_jobs::workload::Copied;
 use kueue_runtime::client::{Client, Limits, Rate};
 use kueue_runtime::clock::Clock;
@@ -83,6 +83,7 @@ struct JobLines {
     facts: UnboundedSender<Fact>,
     /// All jobs are to be looked at again: what they reported may have been forgotten.
     look_again: watch::Sender<u64>,
+    on_opened: OnOpened,
 }
 
 impl Manager {
@@ -134,12 +135,14 @@ impl Manager {
         let shared = Shared { config, client, clock, recorder, engine };
         let settings = Arc::new(job_settings(&shared.config, gates));
         webhooks::connect(&shared.config, &settings, &shared.client, &mut informers, &observer);
-        let on_ungated: OnUngated = {
+        let on_opened: OnOpened = {
             let metrics = metrics.clone();
-            Arc::new(move |gate, queue, seconds| metrics.gate_removed(gate, queue, false, seconds))
+            Arc::new(move |&Opened { gate, queue, is_group, waited_s }| {
+                metrics.gate_removed(gate, queue, is_group, waited_s);
+            })
         };
-        let elastic = elastic::connect(&shared, &mut informers, gates, on_ungated);
-        let lines = JobLines { facts, look_again };
+        let elastic = elastic::connect(&shared, &mut informers, gates, Arc::clone(&on_opened));
+        let lines = JobLines { facts, look_again, on_opened };
         let others = connect_all(&shared, &mut informers, &inputs, &settings, &lines, touched_line, &mut tasks);
         let reconcilers = move |tasks: &mut JoinSet<()>| {
             elastic(tasks);

@@ -105,6 +105,7 @@ fn looks(
         owners: Owners::new(shared.client.clone()),
         ray_clusters: None,
         facts: lines.facts.clone(),
+        on_opened: lines.on_opened.clone(),
     }
 }
 

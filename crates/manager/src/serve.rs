@@ -21,6 +21,7 @@ use kueue_runtime::clock::Clock;
 use kueue_runtime::server::{self, Answer, Certificate, Demands, Handler};
 use kueue_webhooks::Keeper;
 use tokio::net::TcpListener;
+use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tracing::{info, warn};
 
@@ -60,23 +61,25 @@ pub async fn serve(
 ) -> Result<impl Future<Output = ()> + Send + use<>, ServeError> {
     let mut tasks = JoinSet::new();
     let demands = demands(config)?;
-    let hooks = Certificate::default();
+    let mut hooks = None;
     let webhook = &config.webhook;
     let address = webhook.port.map(|port| format!("{}:{port}", webhook.host)).unwrap_or_default();
     if let Some(listener) = open(&address, "webhooks").await? {
-        let keeper = keeper(config, observer, client.clone(), clock, &hooks);
+        let certificate = Certificate::default();
+        let keeper = keeper(config, observer, client.clone(), clock, &certificate);
+        hooks = Some(Hooks { certificate: certificate.clone(), registered: keeper.registered.subscribe() });
         tasks.spawn(keep(keeper, observer.clone()));
         if !config.manages_certificates() {
-            tasks.spawn(follow_files(hooks.clone(), webhook.cert_dir.clone().into()));
+            tasks.spawn(follow_files(certificate.clone(), webhook.cert_dir.clone().into()));
         }
         let page = Arc::new(HooksPage { observer: observer.clone() });
-        tasks.spawn(serve_tls(listener, hooks.clone(), demands.clone(), page));
+        tasks.spawn(serve_tls(listener, certificate, demands.clone(), page));
     }
     let health = &config.health;
     if let Some(listener) = open(&health.health_probe_bind_address, "probes").await? {
         let alive = path_of(&health.liveness_endpoint_name, "healthz");
         let ready = path_of(&health.readiness_endpoint_name, "readyz");
-        let probes = Probes { observer: observer.clone(), certificate: hooks, alive, ready };
+        let probes = Probes { observer: observer.clone(), hooks, alive, ready };
         tasks.spawn(server::serve_plain(listener, Arc::new(probes)));
     }
     if let Some(listener) = open(&config.metrics.bind_address, "metrics").await? {
@@ -134,6 +137,7 @@ fn keeper(
         secret: config.manages_certificates().then_some(secret),
         certificate: certificate.clone(),
         default_namespaces: observer.default_namespaces(),
+        registered: watch::Sender::default(),
     }
 }
 
@@ -192,11 +196,28 @@ async fn follow_files(certificate: Certificate, folder: PathBuf) {
     }
 }
 
+/// What the API server needs to ask us.
+struct Hooks {
+    certificate: Certificate,
+    /// Whether it was told about us.
+    registered: watch::Receiver<bool>,
+}
+
+impl Hooks {
+    fn missing(&self) -> Option<&'static str> {
+        match (self.certificate.is_there(), *self.registered.borrow()) {
+            (false, _) => Some("there is no certificate for the webhooks yet\n"),
+            (true, false) => Some("the API server does not know yet whom to trust as the webhooks\n"),
+            (true, true) => None,
+        }
+    }
+}
+
 /// Whether it lives, and whether it is ready.
 struct Probes {
     observer: Observer,
-    /// Without one nobody can be answered.
-    certificate: Certificate,
+    /// None where nobody asks.
+    hooks: Option<Hooks>,
     /// The path that asks for life.
     alive: String,
     /// The path that asks for readiness.
@@ -206,10 +227,9 @@ struct Probes {
 impl Probes {
     fn answer(&self, path: &str) -> Answer {
         let (is_life, is_readiness) = (path == self.alive, path == self.ready);
-        let missing = match (self.observer.is_ready(), self.certificate.is_there()) {
-            (false, _) => Some("not everything is listed yet\n"),
-            (true, false) => Some("there is no certificate for the webhooks yet\n"),
-            (true, true) => None,
+        let missing = match self.observer.is_ready() {
+            false => Some("not everything is listed yet\n"),
+            true => self.hooks.as_ref().and_then(Hooks::missing),
         };
         match (is_life, is_readiness, missing) {
             (true, _, _) | (_, true, None) => text(StatusCode::OK, "ok"),

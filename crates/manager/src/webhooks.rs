@@ -6,7 +6,7 @@ use std::sync::Arc;
 use kueue_api::config::Configuration;
 use kueue_api::core_v1::Namespace;
 use kueue_api::kueue::names::{DEFAULT_LOCAL_QUEUE, DEFAULT_WORKLOAD_PRIORITY_CLASS};
-use kueue_api::kueue::v1beta2::{LocalQueue, StopPolicy, WorkloadPriorityClass};
+use kueue_api::kueue::v1beta2::{LocalQueue, StopPolicy, Workload, WorkloadPriorityClass};
 use kueue_api::meta::ObjectMeta;
 use kueue_jobs::ancestor::{Ancestor, Lost};
 use kueue_jobs::owners::Owners;
@@ -24,6 +24,7 @@ pub(crate) struct Stores {
     namespaces: Arc<Store<Namespace>>,
     local_queues: Arc<Store<LocalQueue>>,
     priority_classes: Arc<Store<WorkloadPriorityClass>>,
+    workloads: Arc<Store<Workload>>,
     owners: Owners,
 }
 
@@ -44,6 +45,10 @@ impl Surroundings for Stores {
     /// No job is sent anywhere yet.
     fn is_dispatched(&self, _: &str, _: &str) -> bool {
         false
+    }
+
+    fn workload(&self, namespace: &str, name: &str) -> Option<Arc<Workload>> {
+        self.workloads.get(&Key::new(namespace, name)).map(|stored| stored.object)
     }
 
     async fn ancestor(&self, job: &ObjectMeta, settings: &Settings) -> Result<Result<Option<Ancestor>, Lost>, Failure> {
@@ -67,6 +72,7 @@ pub(crate) fn connect(
         namespaces: informers.namespaces.store(),
         local_queues: informers.local_queues.store(),
         priority_classes: informers.workload_priority_classes.store(),
+        workloads: informers.workloads.store(),
         owners: Owners::new(client.clone()),
     };
     let frameworks = config.integrations.iter().flat_map(|jobs| &jobs.frameworks).map(String::as_str);

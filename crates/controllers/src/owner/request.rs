@@ -6,7 +6,7 @@ use kueue_api::kueue::names::{
     FIELD_MANAGER_ADMISSION, FIELD_MANAGER_KUEUE, FIELD_MANAGER_RECLAIMABLE_PODS, FINALIZER_RESOURCE_IN_USE, label,
 };
 use kueue_api::kueue::v1beta2::Workload;
-use kueue_api::meta::ConditionStatus;
+use kueue_api::meta::{ConditionStatus, Object as _, ObjectMeta};
 use kueue_engine::{Change, Condition, ConditionKind, Hold, Status, Verdict};
 use kueue_jobs::report::{self, Fact, Report};
 use kueue_runtime::client::{Client, Dependents, Failure, Patch};
@@ -20,6 +20,9 @@ use tracing::{debug, warn};
 use super::slot::{Errand, Sent, Slot};
 use super::status::{Distance, distance, says_the_same};
 use super::{Owner, engine_key};
+
+/// What all labels and annotations have in their names that mean something to us.
+const DOMAIN: &str = Workload::GROUP;
 
 /// What became of a request.
 #[derive(Debug)]
@@ -38,9 +41,15 @@ impl Owner {
             slot.held = Some(object);
             return;
         }
-        if !self.known.has_seen(&key, &object) {
-            self.believe(&key, object);
+        if self.known.has_seen(&key, &object) {
+            return;
         }
+        if self.slots.contains_key(&key) && self.says_nothing_new(&key, &object) {
+            return self.keep_decision(&key, object);
+        }
+        self.believe(&key, object);
+        let facts = self.slots.get_mut(&key).map(|slot| std::mem::take(&mut slot.facts));
+        facts.into_iter().flatten().for_each(|fact| self.on_fact(fact));
     }
 
     pub(super) fn on_workload_gone(&mut self, key: &Key) {
@@ -63,13 +72,15 @@ impl Owner {
         self.touch_queues_around(key);
     }
 
-    /// Whether an object differs from the one that is known in its version at most.
+    /// Whether an object does not differ from the one that is known in anything that a decision could rest on.
     fn says_nothing_new(&self, key: &Key, object: &Workload) -> bool {
-        self.known.get(key).is_some_and(|known| {
-            let mut known = (**known).clone();
-            known.metadata.resource_version.clone_from(&object.metadata.resource_version);
-            known == *object
-        })
+        self.known.get(key).is_some_and(|known| grounds(known) == grounds(object))
+    }
+
+    /// An object that says nothing new: what was decided and is not written yet counts.
+    fn keep_decision(&mut self, key: &Key, object: Arc<Workload>) {
+        self.known.set(key.clone(), object);
+        self.retell(key, |_| {});
     }
 
     /// What surrounds some Workloads changed: they may ask for something else now.
@@ -92,9 +103,10 @@ impl Owner {
 
     /// Puts what a job reports into the status of its Workload.
     pub(super) fn on_fact(&mut self, fact: Fact) {
-        let key = fact.workload;
+        let key = fact.workload.clone();
         let Some(object) = self.known.get(&key).filter(|object| object.metadata.uid == fact.uid) else { return };
         let (now, generation) = (self.clock.time(), object.metadata.generation);
+        self.slot(&key).facts.push(fact.clone());
         let condition = |kind, verdict, reason: std::borrow::Cow<'static, str>, message: &str| Condition {
             kind,
             verdict,
@@ -168,6 +180,7 @@ impl Owner {
             let spec = self.known.spec_of(&known);
             self.engine.apply(Change::Workload(spec), self.clock.time());
             slot.is_dirty = false;
+            slot.facts.clear();
         }
         if let Some(pods) = slot.reclaimable.take().filter(|pods| *pods != known.status.reclaimable_pods) {
             let mut wanted = (*known).clone();
@@ -178,8 +191,10 @@ impl Owner {
         if std::mem::take(&mut slot.is_dirty)
             && let Some(patch) = self.status_patch(key, slot, &known)
         {
-            return self.patch(key, slot, Sent::Status, patch.of_status());
+            let facts = std::mem::take(&mut slot.facts);
+            return self.patch(key, slot, Sent::Status(facts), patch.of_status());
         }
+        slot.facts.clear();
         for (event, recorder) in slot.events.drain(..) {
             let kueue_engine::Event { is_warning, reason, message, .. } = event;
             let regarding = Regarding::of(&*known);
@@ -270,15 +285,18 @@ impl Owner {
             Ok(Some(object)) if sent == Sent::Read => {
                 self.count_change(self.known.get(&key), &object);
                 slot.succeed();
+                let facts = std::mem::take(&mut slot.facts);
                 // Where nothing changed that a decision could rest on, what was decided counts and is sent again.
                 slot.is_dirty = self.says_nothing_new(&key, &object);
                 if slot.is_dirty {
-                    self.known.set(key.clone(), object);
+                    self.keep_decision(&key, object);
                 } else {
                     // What was to be announced did not happen.
                     slot.events.clear();
                     self.believe(&key, object);
                 }
+                self.after_answer(key, Some(slot), held);
+                return facts.into_iter().for_each(|fact| self.on_fact(fact));
             }
             Ok(Some(object)) => {
                 self.count_change(self.known.get(&key), &object);
@@ -345,9 +363,10 @@ impl Owner {
     fn on_failure(&mut self, key: &Key, slot: &mut Slot, sent: Sent, failure: &Failure) {
         if failure.is_conflict() {
             debug!(workload = %key, error = %failure, "somebody was faster");
-            // What is there decides whether what was decided still counts; errands stay.
-            if let Sent::Errand(_) = sent {
-                slot.want_again(sent);
+            // What is there decides whether what was decided still counts; errands and what jobs reported stay.
+            match sent {
+                Sent::Errand(_) | Sent::Status(_) => slot.want_again(sent),
+                Sent::Reclaimable(_) | Sent::Read => {}
             }
             slot.must_read = true;
             return;
@@ -368,6 +387,17 @@ impl Owner {
             }
         }
     }
+}
+
+/// What of a Workload decisions rest on. Its version, and what others wrote on it for themselves, are not.
+fn grounds(object: &Workload) -> Workload {
+    let mut object = object.clone();
+    let ObjectMeta { resource_version, labels, annotations, rest, .. } = &mut object.metadata;
+    resource_version.clear();
+    rest.clear();
+    labels.retain(|key, _| key.contains(DOMAIN));
+    annotations.retain(|key, _| key.contains(DOMAIN));
+    object
 }
 
 fn verdict(status: &ConditionStatus) -> Verdict {

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use kueue_api::kueue::v1beta2::{ReclaimablePod, Workload};
 use kueue_engine::Event;
+use kueue_jobs::report::Fact;
 use kueue_runtime::events::Recorder;
 use tokio::time::Instant;
 
@@ -25,7 +26,8 @@ pub(super) enum Errand {
 /// A request that is under way, so that it can be sent again.
 #[derive(Clone, PartialEq, Debug)]
 pub(super) enum Sent {
-    Status,
+    /// What was decided, and what jobs reported of it.
+    Status(Vec<Fact>),
     Reclaimable(Vec<ReclaimablePod>),
     Errand(Errand),
     /// Nothing is written: what is there is read.
@@ -41,6 +43,8 @@ pub(super) struct Slot {
     pub(super) under_way: Option<Sent>,
     /// The engine's status may differ from the object's.
     pub(super) is_dirty: bool,
+    /// What jobs reported and no write has told yet: it is so whatever others write meanwhile.
+    pub(super) facts: Vec<Fact>,
     /// Pods that are done, to be written.
     pub(super) reclaimable: Option<Vec<ReclaimablePod>>,
     pub(super) errands: VecDeque<Errand>,
@@ -64,6 +68,7 @@ impl Slot {
             serial,
             under_way: None,
             is_dirty: false,
+            facts: Vec::new(),
             reclaimable: None,
             errands: VecDeque::new(),
             events: Vec::new(),
@@ -104,7 +109,10 @@ impl Slot {
     /// What was sent is wanted again.
     pub(super) fn want_again(&mut self, sent: Sent) {
         match sent {
-            Sent::Status => self.is_dirty = true,
+            Sent::Status(facts) => {
+                self.is_dirty = true;
+                self.facts.splice(..0, facts);
+            }
             // What was reported meanwhile is newer.
             Sent::Reclaimable(pods) => drop(self.reclaimable.get_or_insert(pods)),
             Sent::Errand(errand) => self.errands.push_front(errand),

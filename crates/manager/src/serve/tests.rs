@@ -79,11 +79,15 @@ fn probes_tell_life_from_readiness() {
     let (observer, certificate) = (Observer::default(), Certificate::default());
     let alive = path_of("", "healthz");
     let ready = path_of("/ready", "readyz");
-    let probes = Probes { observer: observer.clone(), certificate: certificate.clone(), alive, ready };
+    let registered = watch::Sender::new(false);
+    let hooks = Some(Hooks { certificate: certificate.clone(), registered: registered.subscribe() });
+    let probes = Probes { observer: observer.clone(), hooks, alive, ready };
     let code = |path: &str| probes.answer(path).status().as_u16();
     assert_eq!([code("/healthz"), code("/ready"), code("/readyz")], [200, 500, 404]);
     observer.set_ready();
     assert_eq!(code("/ready"), 500, "nobody could speak to the webhooks");
     show_own_certificate(&certificate).unwrap();
+    assert_eq!(code("/ready"), 500, "nobody would believe them");
+    registered.send_replace(true);
     assert_eq!(code("/ready"), 200);
 }
