@@ -4,16 +4,18 @@
 //! others, with another manager. `cargo test -p kueue --test real -- WORD…` runs those with one of the words in their name.
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Mutex;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
+use kueue_testbed::bed::{Bed, Need};
 use kueue_testbed::cache::Cache;
 use kueue_testbed::control::PlaneInfo;
-use kueue_testbed::http::Request;
+use kueue_testbed::http::{Request, Response};
 use kueue_testbed::nodes::NodeGroup;
 use kueue_testbed::process::Process;
+use kueue_testbed::recipe::Program;
 use kueue_testbed::scenario::Scenario;
 use kueue_testbed::{Plane, PlaneSpec, Planes, Problem, Profile, Result, recipe, toolchain};
 use serde_json::json;
@@ -44,15 +46,17 @@ fn run(words: &[String]) -> Result<usize> {
     let bed = format!("manager-{:08x}", recipe::fnv1a(&[env!("CARGO_MANIFEST_DIR")]) & 0xffff_ffff);
     let planes = Planes::start(&cache, &bed, vec![PlaneSpec::new(Profile::Full, nodes())], &mut say)?;
     let plane = planes.plane(1)?;
-    plane.install_manager()?;
+    install(&plane, &cache.program(Program::Kubectl))?;
     let mut operators = play_operators(&plane)?;
     let (mut passed, mut failed) = (0, Vec::new());
-    for (number, (configuration, scenarios)) in groups.into_iter().enumerate() {
+    for (number, ((configuration, _), scenarios)) in groups.into_iter().enumerate() {
         let dir = plane.info().logs.with_file_name(format!("manager-{number}"));
-        let mut manager = plane.start_manager(Path::new(env!("CARGO_BIN_EXE_kueue")), &configuration, &dir)?;
-        let (fine, mut not) = run_at_once(&plane, scenarios);
-        manager.check()?;
-        drop(manager);
+        let bed = Managed { plane: &plane, configuration, dir: dir.clone(), manager: Mutex::default() };
+        bed.switch_manager(true)?;
+        let (fine, mut not) = run_at_once(&bed, scenarios);
+        if let Some(mut manager) = bed.manager.into_inner().expect("nobody panics with the manager") {
+            manager.check()?;
+        }
         let log = plane.info().logs.join("kueue.log");
         std::fs::rename(&log, dir.join("kueue.log")).map_err(|error| Problem::file("move", &log, &error))?;
         passed += fine;
@@ -68,6 +72,17 @@ fn run(words: &[String]) -> Result<usize> {
     let verdict = if failed.is_empty() { "ok" } else { "FAILED" };
     println!("\ntest result: {verdict}. {passed} passed; {} failed; 0 ignored", failed.len());
     Ok(failed.len())
+}
+
+/// Installs what a manager needs as users do, and again, which changes nothing.
+fn install(plane: &Plane, kubectl: &Path) -> Result<()> {
+    plane.install_manager(kubectl)?;
+    let again = plane.install_manager(kubectl)?;
+    let changed: Vec<&str> = again.lines().filter(|line| !line.ends_with(" unchanged")).collect();
+    match changed.is_empty() {
+        true => Ok(()),
+        false => Err(Problem::new(format!("installing again changes something:\n{}", changed.join("\n")))),
+    }
 }
 
 fn say(line: &str) {
@@ -95,14 +110,48 @@ fn nodes() -> Vec<NodeGroup> {
     vec![NodeGroup { name: "pretend".to_string(), count: 2, capacity, labels, taints: Vec::new() }]
 }
 
-/// The scenarios with the text of the configuration that they need.
-fn by_configuration(words: &[String]) -> Result<BTreeMap<String, Vec<Named>>> {
+/// A control plane with a manager on it that can be stopped and started.
+struct Managed<'a> {
+    plane: &'a Plane,
+    configuration: String,
+    /// Where the manager keeps its files.
+    dir: PathBuf,
+    manager: Mutex<Option<Process>>,
+}
+
+impl Bed for Managed<'_> {
+    fn send(&self, request: &Request) -> Result<Response> {
+        Bed::send(self.plane, request)
+    }
+
+    fn pass(&self, duration: Duration) {
+        self.plane.pass(duration);
+    }
+
+    fn has(&self, need: Need) -> bool {
+        self.plane.has(need)
+    }
+
+    fn switch_manager(&self, is_on: bool) -> Result<()> {
+        let mut manager = self.manager.lock().expect("nobody panics with the manager");
+        // The one before is killed first.
+        *manager = None;
+        if is_on {
+            let program = Path::new(env!("CARGO_BIN_EXE_kueue"));
+            *manager = Some(self.plane.start_manager(program, &self.configuration, &self.dir)?);
+        }
+        Ok(())
+    }
+}
+
+/// The scenarios with the text of the configuration that they need, and the name of the one that is alone with it.
+fn by_configuration(words: &[String]) -> Result<BTreeMap<(String, String), Vec<Named>>> {
     let mut files = Vec::new();
     for folder in FOLDERS.map(|folder| Path::new(env!("CARGO_MANIFEST_DIR")).join(folder)) {
         let entries = std::fs::read_dir(&folder).map_err(|error| Problem::file("read", &folder, &error))?;
         files.extend(entries.flatten().map(|entry| entry.path()));
     }
-    let mut groups: BTreeMap<String, Vec<Named>> = BTreeMap::new();
+    let mut groups: BTreeMap<(String, String), Vec<Named>> = BTreeMap::new();
     for file in files.iter().filter(|path| path.extension().is_some_and(|extension| extension == "yaml")) {
         let name = file.file_stem().unwrap_or_default().to_string_lossy().into_owned();
         if !words.is_empty() && !words.iter().any(|word| name.contains(word.as_str())) {
@@ -114,13 +163,14 @@ fn by_configuration(words: &[String]) -> Result<BTreeMap<String, Vec<Named>>> {
         configuration["kind"] = "Configuration".into();
         // The one before was killed, and its Lease would be waited for.
         configuration["leaderElection"] = json!({"leaderElect": false});
-        groups.entry(configuration.to_string()).or_default().push((name, scenario));
+        let alone = if scenario.switches_manager() { name.clone() } else { String::new() };
+        groups.entry((configuration.to_string(), alone)).or_default().push((name, scenario));
     }
     Ok(groups)
 }
 
 /// How many passed, and what is wrong with the others.
-fn run_at_once(plane: &Plane, scenarios: Vec<Named>) -> (usize, Vec<(String, String)>) {
+fn run_at_once(bed: &Managed<'_>, scenarios: Vec<Named>) -> (usize, Vec<(String, String)>) {
     let (passed, failed) = (Mutex::new(0), Mutex::new(Vec::new()));
     let line = Mutex::new(scenarios);
     let next = || line.lock().expect("nobody panics in line").pop();
@@ -129,7 +179,7 @@ fn run_at_once(plane: &Plane, scenarios: Vec<Named>) -> (usize, Vec<(String, Str
             scope.spawn(|| {
                 while let Some((name, scenario)) = next() {
                     let begin = Instant::now();
-                    let outcome = scenario.run(plane, &name);
+                    let outcome = scenario.run(bed, &name);
                     let seconds = begin.elapsed().as_secs_f64();
                     match outcome {
                         Ok(()) => {

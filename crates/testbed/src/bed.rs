@@ -22,6 +22,11 @@ pub trait Bed {
     /// Whether something plays this beside the API server.
     fn has(&self, need: Need) -> bool;
 
+    /// Stops the manager as if its machine were gone, or starts it and waits until it is ready.
+    fn switch_manager(&self, _is_on: bool) -> Result<()> {
+        Err(Problem::new("this bed has no manager that could be stopped and started"))
+    }
+
     /// How many times as long as usual things may take, because something goes wrong all the time.
     fn patience(&self) -> u32 {
         1
@@ -34,12 +39,15 @@ pub trait Bed {
 pub enum Need {
     /// Controllers that make pods, a scheduler, and nodes on which they run.
     Workloads,
+    /// Webhooks that are called over TLS.
+    Certificates,
 }
 
 impl fmt::Display for Need {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Need::Workloads => f.write_str("workloads"),
+            Need::Certificates => f.write_str("certificates"),
         }
     }
 }
@@ -56,7 +64,7 @@ impl Bed for Client {
     /// Scenarios are for the full profile.
     fn has(&self, need: Need) -> bool {
         match need {
-            Need::Workloads => true,
+            Need::Workloads | Need::Certificates => true,
         }
     }
 }

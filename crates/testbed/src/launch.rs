@@ -161,8 +161,8 @@ impl Launch {
     /// Our manager, where it is wanted.
     pub fn start_manager(&mut self) -> Result<()> {
         if let Some(program) = self.spec.manager.clone() {
-            manager::install(&self.client)?;
             let reach = manager::Reach { client: &self.client, info: &self.info() };
+            manager::install(&reach, &self.cache.program(Program::Kubectl))?;
             let started = manager::start(&reach, &program, manager::DEFAULTS, &self.dir.join("manager"))?;
             self.routes.add(started.route.clone());
             self.processes.push(started.await_ready()?);

@@ -3,11 +3,12 @@
 use std::io::{Read as _, Write as _};
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::path::Path;
+use std::process::Command;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use crate::bed::{Bed, Discovery};
+use crate::bed::Bed;
 use crate::cache::{make_dir, write};
 use crate::control::{PlaneInfo, Route};
 use crate::http::{Client, Request};
@@ -49,26 +50,35 @@ impl Reach<'_> {
     }
 }
 
-/// Applies the manifests, and waits until all of their kinds are served.
-pub(crate) fn install(client: &Client) -> Result<()> {
+/// Applies the manifests as users do, and waits until all of their kinds are served. Returns what kubectl says.
+pub(crate) fn install(reach: &Reach<'_>, kubectl: &Path) -> Result<String> {
     let objects: Vec<Value> = serde_saphyr::from_multiple(MANIFESTS)
         .map_err(|error| Problem::new(format!("the manifests cannot be read: {error}")))?;
-    let mut discovery = Discovery::default();
     let text = |value: &Value| value.as_str().unwrap_or_default().to_string();
-    for object in objects.iter().filter(|object| !LEFT_OUT.contains(&text(&object["kind"]).as_str())) {
-        let (kind, name) = (text(&object["kind"]), text(&object["metadata"]["name"]));
-        let resource = discovery.resource(client, &text(&object["apiVersion"]), &kind)?;
-        let path = resource.object(&text(&object["metadata"]["namespace"]), &name);
-        let answer = client.send(&Request::apply(&path, "testbed", object.clone()))?;
-        answer.success(&format!("cannot install {kind} {name}"))?;
+    let items = objects.iter().filter(|object| !LEFT_OUT.contains(&text(&object["kind"]).as_str()));
+    let list = json!({"apiVersion": "v1", "kind": "List", "items": items.collect::<Vec<_>>()});
+    let file = reach.info.logs.with_file_name("manifests.json");
+    write(&file, &list.to_string())?;
+    let said = Command::new(kubectl)
+        .arg("apply")
+        .arg("-f")
+        .arg(&file)
+        .env("KUBECONFIG", &reach.info.kubeconfig)
+        .output()
+        .map_err(|error| Problem::file("start", kubectl, &error))?;
+    if !said.status.success() {
+        let told = String::from_utf8_lossy(&said.stderr);
+        return Err(Problem::new(format!("kubectl cannot apply the manifests: {told}")));
     }
+    let client = reach.client;
     objects.iter().filter(|object| object["kind"] == "CustomResourceDefinition").try_for_each(|crd| {
         // Other versions than the stored one need somebody who converts.
         let mut versions = crd["spec"]["versions"].as_array().into_iter().flatten();
         let stored = versions.find(|version| version["storage"] == true).map(|version| text(&version["name"]));
         let (group, plural) = (text(&crd["spec"]["group"]), text(&crd["spec"]["names"]["plural"]));
         await_kind(client, &format!("/apis/{group}/{}/{plural}", stored.unwrap_or_default()))
-    })
+    })?;
+    Ok(String::from_utf8_lossy(&said.stdout).into_owned())
 }
 
 fn await_kind(client: &Client, path: &str) -> Result<()> {

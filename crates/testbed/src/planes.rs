@@ -188,9 +188,9 @@ impl Plane {
         manager::Reach { client: &self.client, info: &self.info }.write_account(namespace, name, file)
     }
 
-    /// Installs what our manager needs.
-    pub fn install_manager(&self) -> Result<()> {
-        manager::install(&self.client)
+    /// Installs what our manager needs with plain `kubectl apply`. Returns what that says.
+    pub fn install_manager(&self, kubectl: &Path) -> Result<String> {
+        manager::install(&manager::Reach { client: &self.client, info: &self.info }, kubectl)
     }
 
     /// Starts our manager with a configuration, as a child of this process and of the calling thread, and waits until

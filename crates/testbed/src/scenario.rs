@@ -27,7 +27,7 @@ use serde::{Deserialize, Deserializer};
 use serde_json::{Value, json};
 
 use crate::bed::{Bed, Discovery, Need, Resource};
-use crate::http::Request;
+use crate::http::{Request, Response};
 use crate::problem::{Problem, Result};
 
 use matching::Pattern;
@@ -37,6 +37,8 @@ use templates::Templates;
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 /// How long an expectation may take to come true when it does not say.
 const WITHIN: Duration = Duration::from_secs(10);
+/// What an API server says when a webhook does not answer.
+const UNASKED: [&str; 2] = ["failed calling webhook", "conversion webhook for"];
 /// The owner of what scenarios apply.
 const MANAGER: &str = "scenario";
 
@@ -71,8 +73,39 @@ enum Step {
     /// Somebody changes an object.
     Patch(Patch),
     Delete(Target),
+    /// The same again and again.
+    Repeat(Repeat),
+    /// A step that somebody says no to.
+    Refused(Refused),
+    /// The manager is gone, with all of its webhooks.
+    Stop(Manager),
+    /// It is there again, and ready.
+    Start(Manager),
     /// Time passes.
     Pass(#[serde(deserialize_with = "duration")] Duration),
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Repeat {
+    times: u32,
+    steps: Vec<Step>,
+}
+
+/// A step, and what is said against it.
+#[derive(Debug, Deserialize)]
+struct Refused {
+    /// A part of the answer.
+    with: String,
+    #[serde(flatten)]
+    step: Box<Step>,
+}
+
+/// The only thing that can be stopped and started.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Manager {
+    Manager,
 }
 
 /// One object: by its own name, or by that of an object that owns it.
@@ -156,6 +189,11 @@ impl Scenario {
         Ok(scenario)
     }
 
+    /// Whether it stops the manager, so that nobody else can use it meanwhile.
+    pub fn switches_manager(&self) -> bool {
+        self.steps.iter().any(|step| matches!(step, Step::Stop(_) | Step::Start(_)))
+    }
+
     /// Whether a bed has all that it needs.
     pub fn suits(&self, bed: &dyn Bed) -> bool {
         self.needs.iter().all(|need| bed.has(*need))
@@ -199,6 +237,16 @@ impl Run<'_> {
             Step::Expect(expectation) => self.expect(expectation),
             Step::Patch(patch) => self.patch(patch),
             Step::Delete(target) => self.delete(target),
+            Step::Repeat(Repeat { times, steps }) => {
+                (0..*times).try_for_each(|_| steps.iter().try_for_each(|step| self.step(step)))
+            }
+            Step::Refused(Refused { with, step }) => match self.step(step) {
+                Ok(()) => Err(Problem::new(format!("nobody said no, and certainly not {with:?}"))),
+                Err(problem) if problem.to_string().contains(with.as_str()) => Ok(()),
+                Err(problem) => Err(Problem::new(format!("not refused with {with:?} but: {problem}"))),
+            },
+            Step::Stop(Manager::Manager) => self.bed.switch_manager(false),
+            Step::Start(Manager::Manager) => self.bed.switch_manager(true),
             Step::Pass(duration) => {
                 self.bed.pass(*duration);
                 Ok(())
@@ -222,7 +270,7 @@ impl Run<'_> {
         let name = text(&object["metadata"]["name"], "metadata.name")?;
         let namespace = object["metadata"]["namespace"].as_str().unwrap_or(self.namespace);
         let path = self.resource(&api_version, &kind)?.object(namespace, &name);
-        let answer = self.bed.send(&Request::apply(&path, MANAGER, object.clone()))?;
+        let answer = self.write(&Request::apply(&path, MANAGER, object.clone()))?;
         answer.success(&format!("cannot apply {kind} {name}"))?;
         self.applied.push(path);
         Ok(())
@@ -241,8 +289,28 @@ impl Run<'_> {
         if let Some(subresource) = subresource {
             path = format!("{path}/{subresource}");
         }
-        let answer = self.bed.send(&Request::patch(path.as_str(), merge.clone()))?;
+        let answer = self.write(&Request::patch(path.as_str(), merge.clone()))?;
         answer.success(&format!("cannot patch {path}")).map(|_| ())
+    }
+
+    /// Sends what is to be written. Where things go wrong all the time, webhooks may not be there for a moment, and
+    /// whoever is told so tries again.
+    fn write(&self, request: &Request) -> Result<Response> {
+        let mut passed = Duration::ZERO;
+        loop {
+            let answer = self.bed.send(request)?;
+            if !self.is_unasked(&answer) || passed >= WITHIN * self.bed.patience() {
+                return Ok(answer);
+            }
+            self.bed.pass(LOOK_EVERY);
+            passed += LOOK_EVERY;
+        }
+    }
+
+    /// Whether an answer says no more than that a webhook was not there, where that is to be expected.
+    fn is_unasked(&self, answer: &Response) -> bool {
+        let message = answer.body["message"].as_str().unwrap_or_default();
+        self.bed.patience() > 1 && !answer.is_success() && UNASKED.iter().any(|text| message.contains(text))
     }
 
     fn delete(&mut self, target: &Target) -> Result<()> {
@@ -317,6 +385,7 @@ impl Run<'_> {
         let answer = self.bed.send(&Request::get(path))?;
         let found = match answer.status {
             404 => Vec::new(),
+            _ if self.is_unasked(&answer) => return Ok(Err("a webhook is not there".to_string())),
             _ => {
                 let mut body = answer.success("cannot be read")?;
                 match body["items"].as_array_mut() {

@@ -3,20 +3,27 @@
 #![allow(clippy::unwrap_used, reason = "a bed that cannot be made fails its test")]
 
 use std::convert::Infallible;
+use std::io;
+use std::pin::Pin;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
+use std::task::{Context, Poll};
 use std::time::Duration;
 
-use http::{HeaderValue, Method, Request};
+use bytes::Bytes;
+use http::{HeaderValue, Method, Request, Response};
+use http_body_util::{BodyExt as _, Full};
+use hyper::body::Frame;
 use kube::client::Body;
 use kueue_api::config::{DEFAULT_NAMESPACE, load};
 use kueue_apiserver::auth::StaticUser;
 use kueue_apiserver::faults::Faults;
-use kueue_apiserver::{ApiServer, Image, Settings};
+use kueue_apiserver::{ApiServer, Image, Settings, dial};
 use kueue_core::gates::Gates;
 use kueue_manager::{Manager, Observer};
 use kueue_runtime::clock::Clock;
 use serde_json::{Value, json};
+use tokio::sync::{mpsc, watch};
 use tower::{Layer as _, ServiceExt as _};
 
 pub(crate) const START: &str = "2026-01-01T00:00:00Z";
@@ -35,6 +42,49 @@ fn settings() -> Settings {
     Settings { users: vec![stranger], ..settings }
 }
 
+/// A body that comes in pieces.
+struct Pieces(mpsc::Receiver<Bytes>);
+
+impl hyper::body::Body for Pieces {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        self.0.poll_recv(cx).map(|piece| piece.map(|piece| Ok(Frame::data(piece))))
+    }
+}
+
+/// Speaks to whichever server there is as its administrator. When it is another one, or none, all answers break off.
+pub(crate) fn client_of_current(servers: watch::Receiver<Option<ApiServer>>) -> kube::Client {
+    let service = tower::service_fn(move |mut request: Request<Body>| {
+        let mut servers = servers.clone();
+        async move {
+            let current = servers.borrow_and_update().clone();
+            let server = current.ok_or_else(|| io::Error::other("connection refused"))?;
+            let token: HeaderValue = format!("Bearer {}", server.admin_token()).parse().unwrap();
+            request.headers_mut().insert("authorization", token);
+            let (parts, mut body) = server.handle(request).await.into_parts();
+            let (sender, pieces) = mpsc::channel(1);
+            tokio::spawn(async move {
+                loop {
+                    tokio::select! {
+                        biased;
+                        _ = servers.changed() => return,
+                        frame = body.frame() => {
+                            let Some(Ok(frame)) = frame else { return };
+                            if sender.send(frame.into_data().unwrap_or_default()).await.is_err() {
+                                return;
+                            }
+                        }
+                    }
+                }
+            });
+            Ok::<_, io::Error>(Response::from_parts(parts, Pieces(pieces)))
+        }
+    });
+    kube::Client::new(service, "default")
+}
+
 /// A server with all of our definitions. To read them takes seconds, so it happens once for all tests.
 pub(crate) fn image() -> Image {
     static IMAGE: OnceLock<Image> = OnceLock::new();
@@ -49,13 +99,45 @@ pub(crate) fn image() -> Image {
 async fn prepare() -> Image {
     let server = ApiServer::start(settings());
     for kind in kueue_manifests::crds::kinds() {
-        let request = Request::post("/apis/apiextensions.k8s.io/v1/customresourcedefinitions")
-            .header("authorization", format!("Bearer {}", server.admin_token()))
-            .header("content-type", "application/json");
-        let answer = server.handle(request.body(kind.to_crd().to_string()).unwrap()).await;
-        assert_eq!(answer.status(), 201, "{}", kind.name);
+        install(&server, "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", &kind.to_crd()).await;
     }
     server.image()
+}
+
+async fn install(server: &ApiServer, path: &str, object: &Value) {
+    let request = Request::post(path)
+        .header("authorization", format!("Bearer {}", server.admin_token()))
+        .header("content-type", "application/json");
+    let answer = server.handle(request.body(object.to_string()).unwrap()).await;
+    assert_eq!(answer.status(), 201, "{object}");
+}
+
+/// Lets the API server ask a manager, as the shipped configurations say: whichever `answering` names, if any does.
+pub(crate) async fn install_webhooks(server: &ApiServer, answering: watch::Receiver<Option<Observer>>) {
+    for object in kueue_manifests::install::objects(&kueue_manifests::install::Options::default()) {
+        let path = match object["kind"].as_str().unwrap_or_default() {
+            "Namespace" => "/api/v1/namespaces",
+            "Service" => "/api/v1/namespaces/kueue-system/services",
+            "MutatingWebhookConfiguration" => "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations",
+            "ValidatingWebhookConfiguration" => "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations",
+            _ => continue,
+        };
+        install(server, path, &object).await;
+    }
+    let service = tower::service_fn(move |request: dial::Request| {
+        let observer = answering.borrow().clone();
+        async move {
+            let (parts, body) = request.into_parts();
+            let body = body.collect().await.map(http_body_util::Collected::to_bytes).unwrap_or_default();
+            let answer = match observer {
+                Some(observer) => observer.review(parts.uri.path(), &body).await,
+                None => None,
+            };
+            let nobody = || Response::builder().status(503).body(Full::default()).unwrap();
+            Ok::<_, Infallible>(answer.unwrap_or_else(nobody))
+        }
+    });
+    server.server().dialer.route_to_service("kueue-system/kueue-webhook-service:443", service);
 }
 
 /// Shows the log of tests that fail; KUEUE_TEST_LOG says how much.
@@ -154,6 +236,16 @@ impl Bed {
         let (writes, clock) = (Arc::default(), Clock::starting_at(START.parse().unwrap()));
         let (client, observer) = (client(&server, &writes), Observer::default());
         Self { client, server, clock, writes, manager: None, observer }
+    }
+
+    /// Another server with what this one has stored; of what happened before it knows nothing.
+    pub(crate) fn replace_server(&mut self) {
+        let clock = self.server.server().clock;
+        let image = Some(self.server.image());
+        // What it invents must be new.
+        let seed = [8; 32];
+        self.server = ApiServer::start(Settings { image, clock, seed, ..settings() });
+        self.client = client(&self.server, &self.writes);
     }
 
     pub(crate) fn server(&self) -> &ApiServer {

@@ -181,3 +181,34 @@ async fn what_happened_is_counted() {
     }
     assert!(value("kueue_admission_attempts_total{replica_role=\"standalone\",result=\"success\"}").is_some());
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_job_of_the_same_name_does_not_run_on_what_another_was_granted() {
+    let mut bed = Bed::with_queue("2").await;
+    bed.submit("job", 2, "1").await;
+    let old = bed.workload_of("job").await;
+    assert_eq!(bed.condition("job", "Admitted").await, "True Admitted: The workload is admitted");
+    // Nobody sees that the first one goes; the second one pretends that it was let run.
+    bed.stop_manager();
+    let path = "/apis/batch/v1/namespaces/default/jobs";
+    let first = bed.job("job").await;
+    bed.delete(&format!("{path}/job")).await;
+    let mut second = json!({"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "job",
+        "labels": first["metadata"]["labels"]}, "spec": first["spec"]});
+    for made in ["selector", "manualSelector"] {
+        second["spec"].as_object_mut().unwrap().remove(made);
+    }
+    let labels = second["spec"]["template"]["metadata"]["labels"].as_object_mut().unwrap();
+    labels.retain(|key, _| !key.ends_with("controller-uid"));
+    second["spec"]["parallelism"] = json!(3);
+    second["spec"]["completions"] = json!(3);
+    bed.create(path, &second).await;
+    bed.start_manager();
+    bed.pass(5).await;
+    assert_eq!(bed.job("job").await["spec"]["suspend"], true);
+    let new = bed.workload_of("job").await;
+    assert_ne!(new["metadata"]["name"], old["metadata"]["name"]);
+    assert!(bed.condition("job", "QuotaReserved").await.starts_with("False ExceedsMaxQuota"));
+    let queue = bed.get("/apis/kueue.x-k8s.io/v1beta2/clusterqueues/cq").await;
+    assert_eq!(queue["status"]["reservingWorkloads"], 0);
+}

@@ -11,16 +11,19 @@ use std::time::Duration;
 use kueue_api::config::{DEFAULT_NAMESPACE, load};
 use kueue_apiserver::faults::{Faults, Rule};
 use kueue_core::gates::Gates;
-use kueue_manager::Manager;
+use kueue_manager::{Manager, Observer, keep_registered};
 use kueue_runtime::clock::Clock;
-use kueue_testbed::bed::Need;
+use kueue_testbed::Result;
+use kueue_testbed::bed::{Bed as _, Need};
 use kueue_testbed::embedded::Embedded;
+use kueue_testbed::http::{Request, Response};
 use kueue_testbed::scenario::Scenario;
 use kueue_world::World;
 use kueue_world::behaviour::Defaults;
 use serde_json::{Value, json};
+use tokio::sync::watch;
 
-use crate::bed::{START, faulty_client, image, show_log};
+use crate::bed::{START, faulty_client, image, install_webhooks, show_log};
 
 /// What a manager has to live with.
 #[derive(Clone, Copy, PartialEq)]
@@ -48,7 +51,11 @@ fn check(name: &str, weather: Weather) {
     let bed = if weather == Weather::Fine { bed } else { bed.with_patience(PATIENCE) };
     let config = scenario.manager.clone().unwrap_or_else(|| json!({}));
     let server = bed.server().clone();
+    let (is_wanted, mut wanted) = watch::channel(true);
+    let (answering, answers) = watch::channel(None);
+    let is_answering = answering.subscribe();
     bed.within(async {
+        install_webhooks(&server, answers).await;
         let clock = Clock::starting_at(START.parse().unwrap());
         let reliable = faulty_client(&server, &Faults::new(0, []));
         let pods = Defaults { domain: "test.example.com".to_owned(), ..Defaults::default() };
@@ -58,29 +65,90 @@ fn check(name: &str, weather: Weather) {
             Weather::Fine | Weather::Killed => reliable,
         };
         tokio::spawn(async move {
-            loop {
-                let manager = tokio::spawn(manager(&config, client.clone(), clock).run());
-                match weather {
-                    Weather::Killed => tokio::time::sleep(KILLED_EVERY).await,
-                    Weather::Fine | Weather::Faulty => std::future::pending().await,
+            // Who asks for managers is gone when the test is over.
+            while wanted.wait_for(|is_wanted| *is_wanted).await.is_ok() {
+                let (manager, observer) = manager(&config, client.clone(), clock);
+                let manager = tokio::spawn(manager);
+                let killed = async {
+                    match weather {
+                        Weather::Killed => tokio::time::sleep(KILLED_EVERY).await,
+                        Weather::Fine | Weather::Faulty => std::future::pending().await,
+                    }
+                };
+                let answer = async {
+                    observer.ready().await;
+                    answering.send_replace(Some(observer.clone()));
+                    std::future::pending().await
+                };
+                tokio::select! {
+                    () = killed => {}
+                    () = answer => {}
+                    _ = wanted.wait_for(|is_wanted| !*is_wanted) => {}
                 }
                 manager.abort();
+                answering.send_replace(None);
             }
         });
     });
+    let bed = Managed { bed, is_wanted, is_answering };
+    if weather == Weather::Fine {
+        bed.switch_manager(true).unwrap();
+    }
     if let Err(problem) = scenario.run(&bed, name) {
         panic!("{}\n{problem}", scenario.about);
     }
 }
 
-fn manager(config: &Value, client: kube::Client, clock: Clock) -> Manager {
+/// A bed whose manager can be stopped.
+struct Managed {
+    bed: Embedded,
+    is_wanted: watch::Sender<bool>,
+    /// The manager that is there and ready.
+    is_answering: watch::Receiver<Option<Observer>>,
+}
+
+impl kueue_testbed::bed::Bed for Managed {
+    fn send(&self, request: &Request) -> Result<Response> {
+        self.bed.send(request)
+    }
+
+    fn pass(&self, duration: Duration) {
+        self.bed.pass(duration);
+    }
+
+    fn has(&self, need: Need) -> bool {
+        self.bed.has(need)
+    }
+
+    fn patience(&self) -> u32 {
+        self.bed.patience()
+    }
+
+    fn switch_manager(&self, is_on: bool) -> Result<()> {
+        self.is_wanted.send_replace(is_on);
+        let mut answering = self.is_answering.clone();
+        self.bed.within(async {
+            answering.wait_for(|observer| observer.is_some() == is_on).await.unwrap();
+        });
+        Ok(())
+    }
+}
+
+/// A manager that runs and tells the API server about itself, and who looks at it.
+fn manager(config: &Value, client: kube::Client, clock: Clock) -> (impl Future<Output = ()> + use<>, Observer) {
     let mut config = config.clone();
     config["apiVersion"] = "config.kueue.x-k8s.io/v1beta2".into();
     config["kind"] = "Configuration".into();
     // Whoever is killed leaves its Lease behind, and the next one would wait for it.
     config["leaderElection"] = json!({"leaderElect": false});
     let config = load(&config.to_string(), DEFAULT_NAMESPACE).unwrap();
-    Manager::new(config, Gates::default(), client, clock, "manager".to_owned())
+    let manager = Manager::new(config.clone(), Gates::default(), client.clone(), clock, "manager".to_owned());
+    let observer = manager.observer();
+    let registering = keep_registered(&config, &observer, client, clock);
+    let running = async {
+        tokio::join!(manager.run(), registering);
+    };
+    (running, observer)
 }
 
 fn nodes() -> Vec<Value> {
@@ -91,7 +159,11 @@ fn nodes() -> Vec<Value> {
 }
 
 macro_rules! scenarios {
-    (always { $($test:ident $file:literal)* } in_fine_weather { $($fine:ident $fine_file:literal)* }) => {
+    (
+        always { $($test:ident $file:literal)* }
+        in_fine_weather { $($fine:ident $fine_file:literal)* }
+        on_real_clusters { $($real_file:literal)* }
+    ) => {
         mod in_fine_weather {
             $(#[test] fn $test() { super::check($file, super::Weather::Fine); })*
             $(#[test] fn $fine() { super::check($fine_file, super::Weather::Fine); })*
@@ -112,7 +184,7 @@ macro_rules! scenarios {
             let mut files: Vec<String> =
                 files.map(|path| path.file_stem().unwrap().to_string_lossy().into_owned()).collect();
             files.sort();
-            let mut run = vec![$($file,)* $($fine_file),*];
+            let mut run = vec![$($file,)* $($fine_file,)* $($real_file),*];
             run.sort_unstable();
             assert_eq!(files, run);
         }
@@ -139,11 +211,24 @@ scenarios! {
     quota_changes_under_load "quota-change"
     a_single_job_completes "single-job"
     queues_are_stopped_and_drained "stop-and-drain"
+    a_deployment_is_scaled_and_rolled "deployment"
+    pods_start_together "pods-gang"
+    a_group_is_edited_halfway "pods-group-edited"
+    a_member_of_a_group_is_deleted "pods-member-deleted"
+    a_member_of_a_group_dies "pods-member-dies"
+    a_group_has_one_pod_too_many "pods-one-too-many"
+    nobody_leaves_a_queue_behind "queue-left"
+    a_statefulset_goes_to_zero_and_back "statefulset"
+    older_versions_are_stored_and_read "stored-versions"
     }
 
     // What they show depends on who is how fast.
     in_fine_weather {
     a_late_job_returns_to_the_head "pods-ready-timeout-head"
     a_late_job_returns_to_the_tail "pods-ready-timeout-tail"
+    a_webhook_is_killed_and_comes_back "webhook-killed"
     }
+
+    // Here nobody speaks TLS.
+    on_real_clusters { "certificate-rotation" }
 }

@@ -1,13 +1,21 @@
 //! What goes wrong around a manager: it says so once, goes on trying, and never ends.
 
+#![allow(clippy::unwrap_used, reason = "a bed that cannot be made fails its test")]
+
+use std::convert::Infallible;
 use std::io;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
+use http::{HeaderValue, Request};
+use kube::client::Body;
+use kueue_apiserver::ApiServer;
 use kueue_apiserver::faults::{Fault, Faults, Rule};
 use serde_json::{Value, json};
+use tokio::sync::watch;
 use tracing::subscriber::DefaultGuard;
 
-use crate::bed::{Bed, STRANGER, client_of, faulty_client};
+use crate::bed::{Bed, STRANGER, client_of, client_of_current, faulty_client};
 
 const CRDS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
 const RBAC: &str = "/apis/rbac.authorization.k8s.io/v1";
@@ -127,6 +135,35 @@ async fn an_api_server_that_cannot_be_reached_is_waited_for() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn an_api_server_that_is_restarted_is_followed_again() {
+    let (log, _listening) = Log::listen();
+    let mut bed = Bed::unmanaged("2").await;
+    let (current, servers) = watch::channel(Some(bed.server.clone()));
+    bed.start_manager_over(client_of_current(servers));
+    bed.submit("before", 2, "1").await;
+    assert!(is_running(&bed, "before").await);
+    // While nobody can reach it a job ends, another one comes, and the versions that were seen last are forgotten.
+    current.send_replace(None);
+    bed.pass(60).await;
+    bed.replace_server();
+    bed.end("before", "Complete").await;
+    bed.submit("meanwhile", 2, "1").await;
+    assert!(!is_running(&bed, "meanwhile").await);
+    current.send_replace(Some(bed.server.clone()));
+    bed.pass(60).await;
+    assert_eq!(bed.condition("before", "Finished").await, "True Succeeded: Job finished");
+    assert!(is_running(&bed, "meanwhile").await);
+    // And again, in the middle of nothing.
+    bed.replace_server();
+    current.send_replace(Some(bed.server.clone()));
+    bed.submit("after", 2, "1").await;
+    bed.pass(60).await;
+    assert!(bed.condition("after", "QuotaReserved").await.starts_with("False WaitingForQuota"));
+    let told = log.lines("kind=\"Workload\"");
+    assert!(told.len() <= 2, "{told:?}");
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_server_that_asks_for_patience_gets_it() {
     let mut bed = Bed::unmanaged("3").await;
     let faults = Faults::new(1, [Rule::new(Fault::TooManyRequests, 0.5)]);
@@ -139,6 +176,57 @@ async fn a_server_that_asks_for_patience_gets_it() {
         assert!(is_running(&bed, job).await, "{job}");
     }
     assert!(faults.played()[&Fault::TooManyRequests] > 3, "{:?}", faults.played());
+}
+
+/// A connection on which somebody else notes something on a Workload just before a write of the manager arrives: the
+/// first one of a status that this field manager makes.
+fn overtaken_client(server: &ApiServer, manager: &'static str, note: &'static str) -> kube::Client {
+    let (server, is_first) = (server.clone(), Arc::new(AtomicBool::new(true)));
+    let service = tower::service_fn(move |mut request: Request<Body>| {
+        let (server, is_first) = (server.clone(), Arc::clone(&is_first));
+        async move {
+            let token = HeaderValue::from_str(&format!("Bearer {}", server.admin_token())).unwrap();
+            let (path, query) = (request.uri().path().to_owned(), request.uri().query().unwrap_or_default());
+            let object = path.strip_suffix("/status").filter(|path| path.contains("/workloads/"));
+            if let Some(object) = object.filter(|_| query.contains(&format!("fieldManager={manager}")))
+                && is_first.swap(false, Ordering::Relaxed)
+            {
+                let noted = json!({"metadata": {"annotations": {note: "mine"}}}).to_string();
+                let other = Request::patch(object)
+                    .header("authorization", token.clone())
+                    .header("content-type", "application/merge-patch+json");
+                server.handle(other.body(Body::from(noted.into_bytes())).unwrap()).await;
+            }
+            request.headers_mut().insert("authorization", token);
+            Ok::<_, Infallible>(server.handle(request).await)
+        }
+    });
+    kube::Client::new(service, "default")
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_was_decided_survives_that_somebody_else_writes_at_the_same_moment() {
+    let mut bed = Bed::unmanaged("1").await;
+    bed.start_manager_over(overtaken_client(bed.server(), "kueue-admission", "example.com/note"));
+    bed.submit("large", 2, "1").await;
+    bed.pass(2).await;
+    assert_eq!(bed.workload_of("large").await["metadata"]["annotations"]["example.com/note"], "mine");
+    let told = bed.condition("large", "QuotaReserved").await;
+    assert!(told.starts_with("False ExceedsMaxQuota: "), "{told}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_a_job_reported_survives_that_somebody_else_writes_at_the_same_moment() {
+    let mut bed = Bed::unmanaged("2").await;
+    // A note that decisions may rest on, for all that is known.
+    let note = "kueue.x-k8s.io/note";
+    bed.start_manager_over(overtaken_client(bed.server(), "kueue-job-controller-PodsReady", note));
+    bed.submit("job", 2, "1").await;
+    bed.run_pods("job", 2).await;
+    bed.pass(2).await;
+    assert_eq!(bed.workload_of("job").await["metadata"]["annotations"][note], "mine");
+    let told = bed.condition("job", "PodsReady").await;
+    assert!(told.starts_with("True Started: "), "{told}");
 }
 
 #[tokio::test(start_paused = true)]

@@ -1,39 +1,17 @@
 //! The webhooks as the API server calls them, in process.
 
-use std::convert::Infallible;
-
-use http_body_util::BodyExt as _;
-use kueue_apiserver::dial;
 use serde_json::{Value, json};
+use tokio::sync::watch;
 
-use crate::bed::Bed;
+use crate::bed::{Bed, install_webhooks};
 
 const JOBS: &str = "/apis/batch/v1/namespaces/default/jobs";
 
 /// A bed whose API server asks the manager, as the shipped configurations say.
 async fn bed() -> Bed {
     let bed = Bed::with_queue("2").await;
-    let shipped = kueue_manifests::install::objects(&kueue_manifests::install::Options::default());
-    for object in shipped {
-        let path = match object["kind"].as_str().unwrap_or_default() {
-            "Namespace" => "/api/v1/namespaces",
-            "Service" => "/api/v1/namespaces/kueue-system/services",
-            "MutatingWebhookConfiguration" => "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations",
-            "ValidatingWebhookConfiguration" => "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations",
-            _ => continue,
-        };
-        bed.create(path, &object).await;
-    }
-    let observer = bed.observer.clone();
-    let service = tower::service_fn(move |request: dial::Request| {
-        let observer = observer.clone();
-        async move {
-            let (parts, body) = request.into_parts();
-            let body = body.collect().await.map(http_body_util::Collected::to_bytes).unwrap_or_default();
-            Ok::<_, Infallible>(observer.review(parts.uri.path(), &body).await.unwrap_or_default())
-        }
-    });
-    bed.server.server().dialer.route_to_service("kueue-system/kueue-webhook-service:443", service);
+    let (_, answering) = watch::channel(Some(bed.observer.clone()));
+    install_webhooks(&bed.server, answering).await;
     bed
 }
 

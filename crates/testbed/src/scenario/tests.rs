@@ -51,7 +51,7 @@ impl Bed for PretendBed {
 
     fn has(&self, need: Need) -> bool {
         match need {
-            Need::Workloads => false,
+            Need::Workloads | Need::Certificates => false,
         }
     }
 }
