@@ -207,7 +207,7 @@ impl Informing {
             match say::<T>(&self.client, &self.key, &now).await {
                 Ok(version) => {
                     retry = Retry::default();
-                    self.is_told(now.authorities);
+                    self.is_told(&now.authorities);
                     tokio::select! {
                         () = until_changed::<T>(&self.client, &self.key, &version) => {}
                         changed = self.facts.changed() => if changed.is_err() { return },
@@ -217,7 +217,7 @@ impl Informing {
                 Err(failure) => {
                     // Nobody asks us because of an object that is not there.
                     if failure.is_not_found() {
-                        self.is_told(now.authorities);
+                        self.is_told(&now.authorities);
                     }
                     tokio::select! {
                         () = retry.wait(&self.key, &failure) => {}
@@ -228,9 +228,10 @@ impl Informing {
         }
     }
 
-    fn is_told(&self, authorities: String) {
+    fn is_told(&self, authorities: &str) {
         self.told.send_if_modified(|told| {
-            told.insert(self.key.name.to_string(), authorities.clone()).is_none_or(|before| before != authorities)
+            let before = told.insert(self.key.name.to_string(), authorities.to_owned());
+            before.is_none_or(|before| before != authorities)
         });
     }
 }

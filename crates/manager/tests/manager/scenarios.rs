@@ -78,7 +78,7 @@ fn check(name: &str, weather: Weather) {
                 let answer = async {
                     observer.ready().await;
                     answering.send_replace(Some(observer.clone()));
-                    std::future::pending().await
+                    std::future::pending::<()>().await;
                 };
                 tokio::select! {
                     () = killed => {}
