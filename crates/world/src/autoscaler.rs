@@ -15,10 +15,16 @@
 //! |---|---|---|
 //! | `stock-out` | `30s`, `forever` | no machine is to be had so long |
 //! | `failures` | `2` | so many attempts fail before one does not |
+//! | `silent-for` | `1m`, `forever` | nobody answers so long |
+//! | `flaps-for` | `1m` | what is provisioned is taken back and given again every few seconds, so long |
+//! | `machines-after` | `30s`, `forever` | a lie: it is provisioned, and the machines come so much later; what does not fit is said to fit |
 //! | `booking-expires-after` | `10m` | `BookingExpired` so long after it was provisioned |
 //! | `revoked-after` | `1m` | `CapacityRevoked` so long after it was provisioned |
+//!
+//! A [`Temper`] lets it do all that of its own accord, from a seed.
 
 mod answer;
+mod fate;
 mod machines;
 #[cfg(test)]
 mod tests;
@@ -39,7 +45,9 @@ use crate::behaviour::Defaults;
 use crate::feeds::{Feeds, Line, View};
 use crate::kinds::{Node, Pod};
 use crate::{AT_ONCE, Parts, Start, gone_is_fine, scheduler};
-use answer::{Class, Found, Told, answer, is_provisioned};
+use answer::{Class, Found, Told, answer, is_provisioned, provisioned_at};
+use fate::Fate;
+pub use fate::Temper;
 use machines::{machines, request_of};
 
 const MANAGER: &str = "cluster-autoscaler";
@@ -51,6 +59,7 @@ struct Requests {
     client: Client,
     clock: Clock,
     defaults: Arc<Defaults>,
+    temper: Temper,
     requests: View<ProvisioningRequest>,
     templates: View<PodTemplate>,
     nodes: View<Node>,
@@ -91,6 +100,7 @@ pub(crate) fn connect(parts: &Parts, feeds: &mut Feeds) -> Start {
         client: parts.client.clone(),
         clock: parts.clock,
         defaults: Arc::clone(&parts.defaults),
+        temper: parts.temper.clone(),
         requests: feeds.requests.view(),
         templates: feeds.pod_templates.view(),
         nodes: feeds.nodes.view(),
@@ -105,6 +115,10 @@ impl Reconciler<Key> for Requests {
     }
 
     async fn reconcile(&self, key: &Key) -> Result<Next, Failure> {
+        let now = self.clock.time();
+        if let Some(left) = self.temper.dead_for(now) {
+            return Ok(Next::After(self.clock.wait(left)));
+        }
         let request = self.requests.get(key).filter(|request| request.metadata.deletion_timestamp.is_none());
         let Some(request) = request else {
             self.scale_down(key).await?;
@@ -112,19 +126,24 @@ impl Reconciler<Key> for Requests {
         };
         let Some(class) = Class::named(&request.spec.provisioning_class_name) else { return Ok(Next::Done) };
         let age = self.clock.now().duration_since(request.metadata.creation_timestamp.timestamp());
+        let fate = Fate::of(&request, &self.temper);
         let found = match (self.pods_of(&request), class) {
             // Templates are made before the request, but may be seen after it.
             (Err(_), _) if age < PATIENCE => return Ok(Next::After(self.clock.wait(LOOK_AGAIN))),
             (Err(missing), _) => Found::Wrong(missing),
-            (Ok(pods), Class::CheckCapacity) if !is_provisioned(&request) => self.look_for_room(&request, pods),
+            (Ok(pods), Class::CheckCapacity) if !is_provisioned(&request) && fate.lie.is_none() => {
+                self.look_for_room(&request, pods)
+            }
             (Ok(_), _) => Found::Room,
         };
-        let now = self.clock.time();
-        let told = Told { class, found, now };
-        let (conditions, again) = answer(&request, &told);
+        let lie = fate.lie;
+        let (conditions, again) = answer(&request, &Told { class, found, fate, now });
         let mut answered = (*request).clone();
         answered.status.conditions = conditions;
-        if is_provisioned(&answered) && !is_provisioned(&request) && class != Class::CheckCapacity {
+        let is_late = |given| lie.is_some_and(|lie| lie.left(given, now).is_some());
+        if class != Class::CheckCapacity
+            && provisioned_at(&answered.status.conditions).is_some_and(|given| !is_late(given))
+        {
             self.scale_up(&request).await?;
         }
         if let Some(patch) = Patch::between(&*request, &answered, MANAGER) {
@@ -172,7 +191,8 @@ impl Requests {
     }
 
     async fn scale_up(&self, request: &ProvisioningRequest) -> Result<(), Failure> {
-        for node in machines(request, &self.pods_of(request).unwrap_or_default(), &self.defaults) {
+        let all = machines(request, &self.pods_of(request).unwrap_or_default(), &self.defaults);
+        for node in all.into_iter().filter(|node| self.nodes.get(&Key::of(node)).is_none()) {
             match self.client.create(&node).await {
                 Err(failure) if !failure.is_conflict() => return Err(failure),
                 _ => {}

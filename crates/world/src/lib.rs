@@ -27,7 +27,7 @@ mod claim;
 mod endpoints;
 mod service_account;
 
-mod autoscaler;
+pub mod autoscaler;
 pub mod crds;
 mod kuberay;
 
@@ -40,6 +40,7 @@ use serde_json::Value;
 use tokio::task::JoinSet;
 use tracing::warn;
 
+use autoscaler::Temper;
 use behaviour::Defaults;
 use feeds::Feeds;
 use program::Program;
@@ -63,6 +64,7 @@ pub struct World {
     defaults: Defaults,
     nodes: Vec<Value>,
     program: Option<Arc<dyn Program>>,
+    temper: Temper,
     has_cluster: bool,
 }
 
@@ -73,13 +75,22 @@ struct Parts {
     recorder: Recorder,
     defaults: Arc<Defaults>,
     program: Option<Arc<dyn Program>>,
+    temper: Temper,
 }
 
 impl World {
     /// A world without nodes.
     pub fn new(client: kube::Client, clock: Clock, defaults: Defaults) -> Self {
         let client = Client::new(client, Limits::new(REQUESTS_AT_ONCE, None));
-        Self { client, clock, defaults, nodes: Vec::new(), program: None, has_cluster: false }
+        Self {
+            client,
+            clock,
+            defaults,
+            nodes: Vec::new(),
+            program: None,
+            temper: Temper::default(),
+            has_cluster: false,
+        }
     }
 
     /// The same with these nodes, given as manifests.
@@ -92,6 +103,11 @@ impl World {
         Self { program: Some(program), ..self }
     }
 
+    /// The same with an autoscaler that does not only what it should.
+    pub fn with_temper(self, temper: Temper) -> Self {
+        Self { temper, ..self }
+    }
+
     /// The same for a cluster that has kubelets, a scheduler and controllers: only KubeRay and the autoscaler are played.
     pub fn beside_a_cluster(self) -> Self {
         Self { has_cluster: true, ..self }
@@ -99,12 +115,12 @@ impl World {
 
     /// Runs until it is dropped.
     pub async fn run(self) {
-        let Self { client, clock, defaults, nodes, program, has_cluster } = self;
+        let Self { client, clock, defaults, nodes, program, temper, has_cluster } = self;
         let mut tasks = JoinSet::new();
         let (recorder, writing_events) = Recorder::new(client.clone(), clock, "world".to_owned());
         tasks.spawn(writing_events);
         let recorder = recorder.with_source();
-        let parts = Parts { client, clock, recorder, defaults: Arc::new(defaults), program };
+        let parts = Parts { client, clock, recorder, defaults: Arc::new(defaults), program, temper };
         let mut feeds = Feeds::new();
         let mut controllers = vec![kuberay::connect(&parts, &mut feeds), autoscaler::connect(&parts, &mut feeds)];
         if !has_cluster {

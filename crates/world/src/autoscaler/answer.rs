@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use jiff::SignedDuration;
 use kueue_api::autoscaling::{ACCEPTED, BOOKING_EXPIRED, CAPACITY_REVOKED, FAILED, PROVISIONED, ProvisioningRequest};
 use kueue_api::meta::{Condition, ConditionStatus};
-use kueue_core::duration::Duration as GoDuration;
 use kueue_core::time::Time;
+
+use super::fate::{Fate, Span, remaining};
 
 /// How long whoever finds no room waits before looking again.
 const LOOK_AGAIN: Duration = Duration::from_secs(10);
@@ -70,6 +70,7 @@ pub(super) enum Found {
 pub(super) struct Told {
     pub(super) class: Class,
     pub(super) found: Found,
+    pub(super) fate: Fate,
     pub(super) now: Time,
 }
 
@@ -83,116 +84,94 @@ fn holds(conditions: &[Condition], kind: &str) -> bool {
 
 /// The conditions of a request, and when to look again.
 pub(super) fn answer(request: &ProvisioningRequest, told: &Told) -> (Vec<Condition>, Option<Duration>) {
-    let mut conditions = request.status.conditions.clone();
-    if holds(&conditions, FAILED) {
-        return (conditions, None);
+    let mut said = Said { conditions: request.status.conditions.clone(), request, now: told.now };
+    let created = request.metadata.creation_timestamp;
+    if said.holds(FAILED) {
+        return (said.conditions, None);
     }
-    let mut say = |kind: &str, is_so: bool, (reason, message): (&str, &str)| {
+    if let Some(left) = told.fate.silent.and_then(|silent| silent.left(created, told.now)) {
+        return (said.conditions, left.end());
+    }
+    if let Found::Wrong(why) = &told.found {
+        said.say(FAILED, true, ("FailedToCreatePods", why));
+        return (said.conditions, None);
+    }
+    let away = told.fate.away(request, told.now);
+    if said.holds(PROVISIONED) && away.is_none() {
+        return after(said, told);
+    }
+    said.say(ACCEPTED, true, told.class.accepted());
+    if told.fate.is_failing(request) {
+        said.say(FAILED, true, ("OutOfResources", "No machine could be had."));
+        return (said.conditions, None);
+    }
+    said.say(FAILED, false, ("NotFailed", ""));
+    let sold_out = told.fate.stock_out.and_then(|span| span.left(created, told.now));
+    let wait = match (sold_out, away, &told.found) {
+        (Some(left), _, _) => left.end(),
+        (None, Some(left), _) => Some(left),
+        (None, None, Found::Room) => {
+            said.say(PROVISIONED, true, told.class.provisioned());
+            return after(said, told);
+        }
+        (None, None, _) => Some(LOOK_AGAIN),
+    };
+    said.say(PROVISIONED, false, told.class.waits());
+    (said.conditions, wait)
+}
+
+/// What was said so far.
+struct Said<'a> {
+    conditions: Vec<Condition>,
+    request: &'a ProvisioningRequest,
+    now: Time,
+}
+
+impl Said<'_> {
+    fn holds(&self, kind: &str) -> bool {
+        holds(&self.conditions, kind)
+    }
+
+    fn say(&mut self, kind: &str, is_so: bool, (reason, message): (&str, &str)) {
         let status = if is_so { ConditionStatus::True } else { ConditionStatus::False };
         let told = Condition {
             r#type: kind.to_owned(),
             status,
             reason: reason.to_owned(),
             message: message.to_owned(),
-            last_transition_time: told.now,
-            observed_generation: request.metadata.generation,
+            last_transition_time: self.now,
+            observed_generation: self.request.metadata.generation,
         };
-        match conditions.iter_mut().find(|known| known.r#type == kind) {
+        match self.conditions.iter_mut().find(|known| known.r#type == kind) {
             Some(known) if known.status == told.status => {
                 *known = Condition { last_transition_time: known.last_transition_time, ..told };
             }
             Some(known) => *known = told,
-            None => conditions.push(told),
-        }
-    };
-    if let Found::Wrong(why) = &told.found {
-        say(FAILED, true, ("FailedToCreatePods", why));
-        return (conditions, None);
-    }
-    if is_provisioned(request) {
-        return after(request, told.now, conditions);
-    }
-    say(ACCEPTED, true, told.class.accepted());
-    if attempt(request) <= failures(request) {
-        say(FAILED, true, ("OutOfResources", "the parameter failures tells this attempt to fail"));
-        return (conditions, None);
-    }
-    say(FAILED, false, ("NotFailed", ""));
-    match (stock_out(request, told.now), &told.found) {
-        (Some(left), _) => {
-            say(PROVISIONED, false, told.class.waits());
-            (conditions, left)
-        }
-        (None, Found::Room) => {
-            say(PROVISIONED, true, told.class.provisioned());
-            let again =
-                ["booking-expires-after", "revoked-after"].iter().filter_map(|key| duration(request, key)).min();
-            (conditions, again)
-        }
-        (None, _) => {
-            say(PROVISIONED, false, told.class.waits());
-            (conditions, Some(LOOK_AGAIN))
+            None => self.conditions.push(told),
         }
     }
 }
 
 /// What becomes of capacity that was given.
-fn after(
-    request: &ProvisioningRequest,
-    now: Time,
-    mut conditions: Vec<Condition>,
-) -> (Vec<Condition>, Option<Duration>) {
-    let given =
-        conditions.iter().find(|known| known.r#type == PROVISIONED).map_or(now, |known| known.last_transition_time);
-    let mut again: Option<Duration> = None;
-    for (key, kind, message) in [
-        ("booking-expires-after", BOOKING_EXPIRED, "Capacity reservation has expired."),
-        ("revoked-after", CAPACITY_REVOKED, "The capacity was taken back."),
+fn after(mut said: Said<'_>, told: &Told) -> (Vec<Condition>, Option<Duration>) {
+    let given = provisioned_at(&said.conditions).unwrap_or(told.now);
+    let machines = told.fate.lie.and_then(|lie| lie.left(given, told.now)).and_then(Span::end);
+    let mut again: Vec<Duration> = machines.into_iter().chain(told.fate.goes(said.request, told.now)).collect();
+    for (time, kind, message) in [
+        (told.fate.expires, BOOKING_EXPIRED, "Capacity reservation has expired."),
+        (told.fate.revoked, CAPACITY_REVOKED, "The capacity was taken back."),
     ] {
-        let Some(time) = duration(request, key).filter(|_| !holds(&conditions, kind)) else { continue };
-        let left = remaining(time, given, now);
-        if left.is_zero() {
-            conditions.push(Condition {
-                r#type: kind.to_owned(),
-                status: ConditionStatus::True,
-                reason: kind.to_owned(),
-                message: message.to_owned(),
-                last_transition_time: now,
-                observed_generation: request.metadata.generation,
-            });
-        } else {
-            again = Some(again.map_or(left, |again| again.min(left)));
+        let Some(time) = time.filter(|_| !said.holds(kind)) else { continue };
+        match remaining(time, given, told.now) {
+            Duration::ZERO => said.say(kind, true, (kind, message)),
+            left => again.push(left),
         }
     }
-    (conditions, again)
+    (said.conditions, again.into_iter().min())
 }
 
-/// How long there is nothing to be had: none when there is, and no end when there never will be.
-fn stock_out(request: &ProvisioningRequest, now: Time) -> Option<Option<Duration>> {
-    let text = request.spec.parameters.get("stock-out")?;
-    if text == "forever" {
-        return Some(None);
-    }
-    let left = remaining(duration(request, "stock-out")?, request.metadata.creation_timestamp, now);
-    (!left.is_zero()).then_some(Some(left))
-}
-
-fn remaining(time: Duration, begin: Time, now: Time) -> Duration {
-    let passed = now.timestamp().duration_since(begin.timestamp());
-    let time = SignedDuration::try_from(time).unwrap_or(SignedDuration::MAX);
-    Duration::try_from(time - passed).unwrap_or_default()
-}
-
-fn duration(request: &ProvisioningRequest, key: &str) -> Option<Duration> {
-    let nanos = request.spec.parameters.get(key)?.parse::<GoDuration>().ok()?.nanos();
-    u64::try_from(nanos).ok().map(Duration::from_nanos)
-}
-
-fn failures(request: &ProvisioningRequest) -> u32 {
-    request.spec.parameters.get("failures").and_then(|text| text.parse().ok()).unwrap_or(0)
-}
-
-/// Requests of one workload end in their number.
-fn attempt(request: &ProvisioningRequest) -> u32 {
-    request.metadata.name.rsplit('-').next().and_then(|number| number.parse().ok()).unwrap_or(1)
+/// When capacity was given.
+pub(super) fn provisioned_at(conditions: &[Condition]) -> Option<Time> {
+    let is_meant = |known: &&Condition| known.r#type == PROVISIONED && known.status == ConditionStatus::True;
+    conditions.iter().find(is_meant).map(|known| known.last_transition_time)
 }

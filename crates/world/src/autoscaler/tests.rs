@@ -20,7 +20,8 @@ fn shown(conditions: &[Condition]) -> String {
 
 fn told(request: &ProvisioningRequest, found: Found, now: &str) -> (String, Option<u64>) {
     let class = Class::named(&request.spec.provisioning_class_name).unwrap();
-    let (conditions, again) = answer(request, &Told { class, found, now: now.parse().unwrap() });
+    let fate = Fate::of(request, &Temper::default());
+    let (conditions, again) = answer(request, &Told { class, found, fate, now: now.parse().unwrap() });
     (shown(&conditions), again.map(|wait| wait.as_secs()))
 }
 
@@ -36,6 +37,12 @@ fn a_request_is_provisioned_as_soon_as_there_is_room() {
         (json!({"stock-out": "forever"}), Found::Room, "Accepted=True Failed=False Provisioned=False", None),
         (json!({"failures": "2"}), Found::Room, "Accepted=True Failed=True", None),
         (json!({"failures": "1"}), Found::Room, "Accepted=True Failed=False Provisioned=True", None),
+        (json!({"silent-for": "30s"}), Found::Room, "", Some(10)),
+        (json!({"silent-for": "forever"}), Found::Room, "", None),
+        (json!({"silent-for": "20s"}), Found::Room, "Accepted=True Failed=False Provisioned=True", None),
+        (json!({"machines-after": "15s"}), Found::Room, "Accepted=True Failed=False Provisioned=True", Some(15)),
+        (json!({"flaps-for": "21s"}), Found::Room, "Accepted=True Failed=False Provisioned=True", Some(5)),
+        (json!({"flaps-for": "20s"}), Found::Room, "Accepted=True Failed=False Provisioned=True", None),
         (json!({}), Found::Wrong("gone".to_owned()), "Failed=True", None),
     ] {
         let told = told(&request("wl-check-2", queued, &parameters), found.clone(), later);
@@ -46,13 +53,57 @@ fn a_request_is_provisioned_as_soon_as_there_is_room() {
 #[test]
 fn capacity_that_was_given_is_taken_back_when_told_to() {
     let mut given = request("wl-check-1", "check-capacity.autoscaling.x-k8s.io", &json!({"revoked-after": "1m"}));
-    let class = Class::CheckCapacity;
-    given.status.conditions = answer(&given, &Told { class, found: Found::Room, now: CREATED.parse().unwrap() }).0;
+    let (class, fate) = (Class::CheckCapacity, Fate::of(&given, &Temper::default()));
+    let now = CREATED.parse().unwrap();
+    given.status.conditions = answer(&given, &Told { class, found: Found::Room, fate, now }).0;
     assert!(is_provisioned(&given));
     let before = "Accepted=True Failed=False Provisioned=True";
     assert_eq!(told(&given, Found::NoRoom, "2026-01-01T00:00:20Z"), (before.to_owned(), Some(40)));
     let after = format!("{before} CapacityRevoked=True");
     assert_eq!(told(&given, Found::NoRoom, "2026-01-01T00:01:00Z"), (after, None));
+}
+
+#[test]
+fn capacity_that_flaps_goes_and_comes_until_it_stays() {
+    let mut flapping = request("wl-check-1", "queued-provisioning.gke.io", &json!({"flaps-for": "12s"}));
+    let mut seen = String::new();
+    for second in 0..20 {
+        let now = format!("2026-01-01T00:00:{second:02}Z").parse().unwrap();
+        let told =
+            Told { class: Class::Queued, found: Found::Room, fate: Fate::of(&flapping, &Temper::default()), now };
+        flapping.status.conditions = answer(&flapping, &told).0;
+        seen.push(if is_provisioned(&flapping) { '+' } else { '-' });
+    }
+    assert_eq!(seen, "+++++-----++++++++++");
+}
+
+#[test]
+fn an_autoscaler_with_a_temper_does_the_same_to_the_same_request() {
+    let temper = |seed| Temper { seed, silent: 50, failing: 50, lying: 50, flapping: 50, ..Temper::default() };
+    let fates = |seed| {
+        let one = |number| Fate::of(&request(&format!("w{number}-check-1"), "", &json!({})), &temper(seed));
+        (0..20).map(one).collect::<Vec<_>>()
+    };
+    assert_eq!(fates(1), fates(1));
+    assert_ne!(fates(1), fates(2));
+    let calm = |fate: &&Fate| **fate == Fate::default();
+    assert!((1..10).contains(&fates(1).iter().filter(calm).count()), "some are left alone, and not most");
+    let told = request("w1-check-1", "", &json!({"failures": "0"}));
+    assert!(
+        (0..20).all(|seed| Fate::of(&told, &temper(seed)).failures == 0),
+        "a request that asks gets what it asks for"
+    );
+}
+
+#[test]
+fn a_dead_autoscaler_lives_again() {
+    let dead = Some((Duration::from_secs(60), Duration::from_secs(20)));
+    let temper = Temper { dead, ..Temper::default() };
+    let left = |now: &str| temper.dead_for(now.parse().unwrap()).map(|left| left.as_secs());
+    assert_eq!(left(CREATED), None);
+    assert_eq!(left("2026-01-01T00:00:40Z"), Some(20));
+    assert_eq!(left("2026-01-01T00:00:59Z"), Some(1));
+    assert_eq!(left("2026-01-01T00:01:00Z"), None);
 }
 
 #[test]
