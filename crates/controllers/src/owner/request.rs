@@ -192,14 +192,12 @@ impl Owner {
             && let Some(patch) = self.status_patch(key, slot, &known)
         {
             let facts = std::mem::take(&mut slot.facts);
+            slot.announced = slot.events.len();
             return self.patch(key, slot, Sent::Status(facts), patch.of_status());
         }
         slot.facts.clear();
-        for (event, recorder) in slot.events.drain(..) {
-            let kueue_engine::Event { is_warning, reason, message, .. } = event;
-            let regarding = Regarding::of(&*known);
-            recorder.record(Event { regarding, is_warning, reason: reason.into_owned(), note: message });
-        }
+        let all = slot.events.len();
+        tell(&known, slot, all);
         if let Some(errand) = slot.errands.pop_front() {
             self.run_errand(key, slot, &known, errand);
         }
@@ -280,7 +278,7 @@ impl Owner {
         let Answer { key, serial, outcome } = answer;
         let Some(mut slot) = self.slots.remove(&key).filter(|slot| slot.serial == serial) else { return };
         let Some(sent) = slot.under_way.take() else { return };
-        let held = slot.held.take();
+        let (held, announced) = (slot.held.take(), std::mem::take(&mut slot.announced));
         match outcome {
             Ok(Some(object)) if sent == Sent::Read => {
                 self.count_change(self.known.get(&key), &object);
@@ -301,6 +299,8 @@ impl Owner {
             Ok(Some(object)) => {
                 self.count_change(self.known.get(&key), &object);
                 slot.succeed();
+                // Told at once: the Workload may be gone before the next thing is written.
+                tell(&object, &mut slot, announced);
                 self.learn(&key, object, &slot);
             }
             // It is gone, or will be: the watch tells.
@@ -398,6 +398,20 @@ fn grounds(object: &Workload) -> Workload {
     labels.retain(|key, _| key.contains(DOMAIN));
     annotations.retain(|key, _| key.contains(DOMAIN));
     object
+}
+
+/// Tells the first events of a Workload.
+fn tell(known: &Workload, slot: &mut Slot, count: usize) {
+    let count = count.min(slot.events.len());
+    for (event, recorder) in slot.events.drain(..count) {
+        let kueue_engine::Event { is_warning, reason, message, .. } = event;
+        recorder.record(Event {
+            regarding: Regarding::of(known),
+            is_warning,
+            reason: reason.into_owned(),
+            note: message,
+        });
+    }
 }
 
 fn verdict(status: &ConditionStatus) -> Verdict {

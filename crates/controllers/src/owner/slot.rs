@@ -50,6 +50,8 @@ pub(super) struct Slot {
     pub(super) errands: VecDeque<Errand>,
     /// To be told when the status is written.
     pub(super) events: Vec<(Event, Recorder)>,
+    /// So many of them are about what is under way.
+    pub(super) announced: usize,
     /// The newest version that was seen while a request was under way.
     pub(super) held: Option<Arc<Workload>>,
     /// What is there is to be read: somebody else wrote.
@@ -72,6 +74,7 @@ impl Slot {
             reclaimable: None,
             errands: VecDeque::new(),
             events: Vec::new(),
+            announced: 0,
             held: None,
             must_read: false,
             must_yield: false,
