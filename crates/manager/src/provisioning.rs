@@ -120,6 +120,7 @@ pub(crate) fn connect(
         checks: informers.checks.store(),
         configs: config_store,
         is_served,
+        since: shared.clock.time(),
     };
     let start_workloads = starter(lines.workloads, provisioning, 1);
     let start_checks = starter(lines.checks, checks, 1);

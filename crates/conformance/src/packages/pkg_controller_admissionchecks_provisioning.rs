@@ -68,10 +68,12 @@ impl Found {
     fn look<T>(&self, case: &Case, objects: &Objects, at: impl FnOnce(&World<'_>) -> T) -> Result<T, Failure> {
         let template = |name: &str| self.templates.iter().find(|template| template.metadata.name == name).cloned();
         let flavor = |name: &str| self.flavors.iter().find(|flavor| flavor.metadata.name == name).cloned();
+        let request = |name: &str| self.requests.iter().find(|request| request.metadata.name == name).cloned();
         Ok(at(&World {
             workload: &self.workload,
             checks: self.checks.clone(),
             requests: self.requests.clone(),
+            request: &request,
             template: &template,
             flavor: &flavor,
             gates: case.gates()?,
@@ -116,6 +118,9 @@ fn carry_out(
     for (reason, message) in planned.events {
         objects.tell(workload, false, reason, &message);
     }
+    for template in planned.dropped {
+        objects.delete(&*template);
+    }
     for request in planned.deleted {
         objects.delete(&*request);
     }
@@ -136,7 +141,7 @@ fn carry_out(
     for (template, adopted) in planned.adopted {
         objects.update(&*template, &adopted)?;
     }
-    Ok(Ok(()))
+    Ok(planned.unaskable.first().map_or(Ok(()), |unaskable| Err(unaskable.why.to_string())))
 }
 
 /// A server that does not make the object, which is code: what it answers is what the look is to fail with, and the
@@ -163,7 +168,7 @@ fn refusal<T: Object>(
     // Whether it was seen meanwhile is code too: then there is something to tell.
     if !is_unseen(case.has("wantEvents"), &failure) {
         let what = format!("{} {:?}", T::KIND, object.metadata().name);
-        let (note, shown) = plan::unasked(workload, check, &what, &message, objects.now);
+        let (note, shown) = plan::unasked(workload, check, &what, &message);
         objects.tell(workload, true, "FailedCreate", &note);
         objects.update_status(workload, &shown)?;
     }

@@ -29,6 +29,17 @@ pub enum NoConfig {
     Kind(String),
     #[error(transparent)]
     NotFound(#[from] NotFound),
+    #[error("nobody serves ProvisioningRequests of autoscaling.x-k8s.io/v1: install a cluster autoscaler that does")]
+    NotServed,
+}
+
+impl NoConfig {
+    fn reason(&self) -> &'static str {
+        match self {
+            Self::NotServed => "ProvisioningRequestsNotServed",
+            _ => "BadParametersRef",
+        }
+    }
 }
 
 /// Whether nodes are asked for by this check.
@@ -75,17 +86,19 @@ pub fn check_values(workload: &Workload) -> Vec<String> {
     workload.status.admission_checks.iter().map(|check| check.name.clone()).collect()
 }
 
-/// The check with its word on whether it works; none if that was said before. Only another verdict is worth a write.
+/// The check with its word on whether it works; none if that was said before.
 pub fn judged(check: &AdmissionCheck, config: &Result<(), NoConfig>, now: Time) -> Option<AdmissionCheck> {
     if !is_ours(check) {
         return None;
     }
     let (status, reason, message) = match config {
         Ok(()) => (ConditionStatus::True, "Active", "The admission check is active".to_owned()),
-        Err(why) => (ConditionStatus::False, "BadParametersRef", why.to_string()),
+        Err(why) => (ConditionStatus::False, why.reason(), why.to_string()),
     };
     let mut conditions = check.status.conditions.iter();
-    if conditions.any(|known| known.r#type == condition::ACTIVE && known.status == status) {
+    // While it does not work, why it does not is worth a write too.
+    let is_said = |known: &Condition| status == ConditionStatus::True || known.message == message;
+    if conditions.any(|known| known.r#type == condition::ACTIVE && known.status == status && is_said(known)) {
         return None;
     }
     let mut judged = check.clone();

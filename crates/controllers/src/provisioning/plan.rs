@@ -1,10 +1,10 @@
 //! What is to be written for one Workload, as values.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use kueue_api::autoscaling::{PodTemplateReference, ProvisioningRequest, ProvisioningRequestSpec, RequestedPodSet};
-use kueue_api::core_v1::PodTemplate;
+use kueue_api::core_v1::{PodTemplate, PodTemplateSpec};
 use kueue_api::kueue::names::{annotation, condition, event, label};
 use kueue_api::kueue::v1beta2::{AdmissionCheckState, CheckState, ProvisioningRequestConfig, ResourceFlavor, Workload};
 use kueue_api::limit_range::Summary;
@@ -15,8 +15,8 @@ use kueue_core::gates::{Gate, Gates};
 use kueue_core::time::Time;
 
 use super::name::{attempt_of, request_name, template_name};
-use super::need::{Inconsistent, is_needed, wanted};
-use super::state::{answered, came_to_nothing, holds, inactive, not_needed};
+use super::need::{Inconsistent, Wanted, is_needed, wanted};
+use super::state::{answered, came_to_nothing, holds, inactive, not_needed, unanswered_at};
 use crate::check_states;
 
 /// What a look at a Workload is based on.
@@ -26,6 +26,8 @@ pub struct World<'a> {
     pub checks: BTreeMap<String, Option<Arc<ProvisioningRequestConfig>>>,
     /// The requests that the Workload owns.
     pub requests: Vec<Arc<ProvisioningRequest>>,
+    /// Finds requests in the Workload's namespace, whoever owns them.
+    pub request: &'a dyn Fn(&str) -> Option<Arc<ProvisioningRequest>>,
     /// Finds pod templates in the Workload's namespace.
     pub template: &'a dyn Fn(&str) -> Option<Arc<PodTemplate>>,
     pub flavor: &'a dyn Fn(&str) -> Option<Arc<ResourceFlavor>>,
@@ -48,9 +50,25 @@ pub struct Plan {
     pub events: Vec<(&'static str, String)>,
     /// Requests that nobody needs any more.
     pub deleted: Vec<Arc<ProvisioningRequest>>,
+    /// Their templates that still belong to the Workload, and would stay with it.
+    pub dropped: Vec<Arc<PodTemplate>>,
+    /// Requests of ours that somebody took from the Workload: as they are, and as they are to be.
+    pub claimed: Vec<(Arc<ProvisioningRequest>, ProvisioningRequest)>,
     pub asked: Vec<Question>,
+    /// What cannot be asked, and why.
+    pub unaskable: Vec<Unaskable>,
     /// Templates that go with their request from now on: as they are, and as they are to be.
     pub adopted: Vec<(Arc<PodTemplate>, PodTemplate)>,
+    /// When to look again, whether or not something changes.
+    pub again: Option<Time>,
+}
+
+/// A template that cannot be made.
+#[derive(Clone, Debug)]
+pub struct Unaskable {
+    pub check: String,
+    pub template: String,
+    pub why: NoPlan,
 }
 
 /// A new request to the autoscaler. Its templates belong to the Workload until the request exists.
@@ -80,7 +98,9 @@ pub fn plan(world: &World<'_>) -> Result<Plan, NoPlan> {
     let told = |kind| holds(&world.workload.status.conditions, kind);
     let (is_finished, is_evicted) = (told(condition::FINISHED), told(condition::EVICTED));
     if is_finished || is_evicted && world.gates.enabled(Gate::CleanupProvisioningRequestsOnEviction) {
-        return Ok(Plan { deleted: world.requests.clone(), ..Plan::default() });
+        let mut plan = Plan { deleted: world.requests.clone(), ..Plan::default() };
+        plan.dropped = left_behind(world, &plan);
+        return Ok(plan);
     }
     if is_evicted || !told(condition::QUOTA_RESERVED) {
         return Ok(Plan::default());
@@ -97,13 +117,46 @@ pub fn plan(world: &World<'_>) -> Result<Plan, NoPlan> {
     let checks = plan_states(world, &latest, &mut plan)?;
     let is_latest = |request: &Arc<ProvisioningRequest>| latest.values().any(|latest| Arc::ptr_eq(latest, request));
     plan.deleted = world.requests.iter().filter(|request| !is_latest(request)).cloned().collect();
+    plan.again = latest.values().filter_map(|request| unanswered_at(request)).filter(|time| *time > world.now).min();
     for check in &checks {
         let Some(Some(config)) = world.checks.get(&check.name) else { continue };
+        if let Some(lost) = lost_request(world, check) {
+            plan.claimed.push(lost);
+            continue;
+        }
         if check.state != CheckState::Ready && is_needed(world.workload, &config.spec)? {
             plan_request(world, check, config, latest.get(check.name.as_str()).copied(), &mut plan)?;
         }
     }
+    plan.dropped = left_behind(world, &plan);
+    plan.adopted = latest.values().flat_map(|request| adoptions(world, request)).collect();
     Ok(plan)
+}
+
+fn templates(world: &World<'_>, request: &ProvisioningRequest) -> Vec<Arc<PodTemplate>> {
+    let names = request.spec.pod_sets.iter().map(|asked| &asked.pod_template_ref.name);
+    names.filter_map(|name| (world.template)(name)).collect()
+}
+
+/// Templates go with their request as soon as there is one, whatever it says.
+fn adoptions(world: &World<'_>, request: &ProvisioningRequest) -> Vec<(Arc<PodTemplate>, PodTemplate)> {
+    let adopt = |template: Arc<PodTemplate>| {
+        let adopted = adopted(&template, world.workload, request)?;
+        Some((template, adopted))
+    };
+    templates(world, request).into_iter().filter_map(adopt).collect()
+}
+
+/// Templates of requests that go before they took them. What is asked anew may use them again.
+fn left_behind(world: &World<'_>, plan: &Plan) -> Vec<Arc<PodTemplate>> {
+    let asked = plan.asked.iter().flat_map(|question| &question.request.spec.pod_sets);
+    let used: BTreeSet<&str> = asked.map(|asked| asked.pod_template_ref.name.as_str()).collect();
+    let is_left = |template: &Arc<PodTemplate>| {
+        let uid = &world.workload.metadata.uid;
+        let mut owners = template.metadata.owner_references.iter().filter(|owner| owner.kind == Workload::KIND);
+        !used.contains(template.metadata.name.as_str()) && owners.any(|owner| owner.uid == *uid)
+    };
+    plan.deleted.iter().flat_map(|request| templates(world, request)).filter(is_left).collect()
 }
 
 /// The latest request of a check that still asks what the settings say.
@@ -144,7 +197,7 @@ fn plan_states(
             Some(config) if !is_needed(world.workload, &config.spec)? => not_needed(&mut check),
             Some(config) => {
                 let Some(request) = latest.get(known.name.as_str()) else { continue };
-                answered(&mut check, world.workload, request, config);
+                answered(&mut check, world.workload, request, config, world.now);
             }
         }
         if check.state != known.state {
@@ -182,43 +235,63 @@ fn plan_request(
         Some(last) if check.state == CheckState::Pending && came_to_nothing(last, workload) => {
             attempt_of(&last.metadata.name, &workload.metadata.name, &check.name).unwrap_or(1).saturating_add(1)
         }
-        Some(last) => {
-            let names = last.spec.pod_sets.iter().map(|asked| &asked.pod_template_ref.name);
-            let templates = names.filter_map(|name| (world.template)(name));
-            let adopted =
-                templates.filter_map(|template| Some((Arc::clone(&template), adopted(&template, workload, last)?)));
-            plan.adopted.extend(adopted);
-            return Ok(());
-        }
+        Some(_) => return Ok(()),
     };
-    plan.asked.push(question(world, check, config, attempt)?);
+    let name = request_name(&workload.metadata.name, &check.name, attempt);
+    if (world.request)(&name).is_some_and(|known| is_of_predecessor(&known, workload)) {
+        // It goes with its owner, and that brings the next look about.
+        return Ok(());
+    }
+    match question(world, check, config, &name)? {
+        Ok(question) => plan.asked.push(question),
+        Err(unaskable) => plan.unaskable.push(unaskable),
+    }
     Ok(())
+}
+
+/// A request that is ours and belongs to nobody: somebody edited its owners.
+fn lost_request(
+    world: &World<'_>,
+    check: &AdmissionCheckState,
+) -> Option<(Arc<ProvisioningRequest>, ProvisioningRequest)> {
+    let attempt = check.retry_count.unwrap_or(0).saturating_add(1);
+    let known = (world.request)(&request_name(&world.workload.metadata.name, &check.name, attempt))?;
+    let is_ours = known.metadata.labels.get(label::MANAGED).is_some_and(|value| value == label::TRUE);
+    if !is_ours || !known.metadata.owner_references.is_empty() || known.metadata.deletion_timestamp.is_some() {
+        return None;
+    }
+    let mut own = (*known).clone();
+    own.metadata.owner_references.push(controlled_by(world.workload));
+    Some((known, own))
+}
+
+/// Whether a request belongs to a Workload of the same name that is gone.
+fn is_of_predecessor(request: &ProvisioningRequest, workload: &Workload) -> bool {
+    let meta = &workload.metadata;
+    let mut owners = request.metadata.owner_references.iter().filter(|owner| owner.kind == Workload::KIND);
+    owners.any(|owner| owner.name == meta.name && owner.uid != meta.uid)
 }
 
 fn question(
     world: &World<'_>,
     check: &AdmissionCheckState,
     config: &ProvisioningRequestConfig,
-    attempt: i32,
-) -> Result<Question, NoPlan> {
+    name: &str,
+) -> Result<Result<Question, Unaskable>, NoPlan> {
     let workload = world.workload;
-    let name = request_name(&workload.metadata.name, &check.name, attempt);
     let (mut templates, mut kept) = (Vec::new(), Vec::new());
     let mut pod_sets = Vec::new();
     for wanted in wanted(workload, &config.spec)? {
-        let template = template_name(&name, &wanted.pod_set.name);
+        let template = template_name(name, &wanted.pod_set.name);
         if let Some(left) = (world.template)(&template) {
             let mut own = (*left).clone();
             own.metadata.owner_references = vec![controlled_by(workload)];
             kept.extend((own != *left).then_some((left, own)));
         } else {
-            let flavors: Vec<Arc<ResourceFlavor>> =
-                wanted.assignment.flavors.values().filter_map(|flavor| (world.flavor)(flavor)).collect();
-            let find = |name: &str| flavors.iter().map(|flavor| &**flavor).find(|flavor| flavor.metadata.name == name);
-            let info = PodSetInfo::from_assignment(wanted.assignment, wanted.pod_set, world.gates, find)?;
-            let mut pods = wanted.pod_set.template.clone();
-            info.merge_into(&mut pods, world.gates)?;
-            kueue_translate::adjust(&mut pods.spec, &Summary::default(), &BTreeMap::new());
+            let pods = match pods_of(world, &wanted) {
+                Ok(pods) => pods,
+                Err(why) => return Ok(Err(Unaskable { check: check.name.clone(), template, why })),
+            };
             let metadata = meta(&template, workload);
             templates.push(PodTemplate { metadata, template: pods, ..PodTemplate::default() });
         }
@@ -233,8 +306,20 @@ fn question(
     }
     let provisioning_class_name = config.spec.provisioning_class_name.clone();
     let spec = ProvisioningRequestSpec { pod_sets, provisioning_class_name, parameters };
-    let request = ProvisioningRequest { metadata: meta(&name, workload), spec, ..ProvisioningRequest::default() };
-    Ok(Question { check: check.name.clone(), templates, kept, request })
+    let request = ProvisioningRequest { metadata: meta(name, workload), spec, ..ProvisioningRequest::default() };
+    Ok(Ok(Question { check: check.name.clone(), templates, kept, request }))
+}
+
+/// The pods as they will be started.
+fn pods_of(world: &World<'_>, wanted: &Wanted<'_>) -> Result<PodTemplateSpec, NoPlan> {
+    let flavors: Vec<Arc<ResourceFlavor>> =
+        wanted.assignment.flavors.values().filter_map(|flavor| (world.flavor)(flavor)).collect();
+    let find = |name: &str| flavors.iter().map(|flavor| &**flavor).find(|flavor| flavor.metadata.name == name);
+    let info = PodSetInfo::from_assignment(wanted.assignment, wanted.pod_set, world.gates, find)?;
+    let mut pods = wanted.pod_set.template.clone();
+    info.merge_into(&mut pods, world.gates)?;
+    kueue_translate::adjust(&mut pods.spec, &Summary::default(), &BTreeMap::new());
+    Ok(pods)
 }
 
 /// The metadata of something that goes with the Workload.
@@ -277,12 +362,11 @@ pub fn adopted(template: &PodTemplate, workload: &Workload, request: &Provisioni
 }
 
 /// What is said when a request or one of its templates cannot be made: the event, and the Workload that shows it.
-pub fn unasked(workload: &Workload, check: &str, what: &str, why: &str, now: Time) -> (String, Workload) {
+pub fn unasked(workload: &Workload, check: &str, what: &str, why: &str) -> (String, Workload) {
     let message = format!("Error creating {what}: {why}");
     let mut shown = workload.clone();
     if let Some(state) = shown.status.admission_checks.iter_mut().find(|state| state.name == check) {
         state.message = kueue_engine::condition_message(message.as_str().into()).to_string();
-        state.last_transition_time = now;
     }
     (message, shown)
 }

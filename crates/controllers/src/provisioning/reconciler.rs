@@ -10,7 +10,9 @@ use kueue_api::kueue::names::{
 };
 use kueue_api::kueue::v1beta2::{AdmissionCheck, ProvisioningRequestConfig, ResourceFlavor, Workload};
 use kueue_api::meta::{Object, OwnerReference};
+use kueue_core::duration::Duration;
 use kueue_core::gates::Gates;
+use kueue_core::time::Time;
 use kueue_runtime::client::{Client, Dependents, Failure, Patch};
 use kueue_runtime::clock::Clock;
 use kueue_runtime::events::{Event, Recorder, Regarding};
@@ -19,8 +21,11 @@ use kueue_runtime::key::Key;
 use kueue_runtime::reconciler::{Next, Reconciler};
 use tokio::sync::watch;
 
-use super::check::{config_of, decided_by, judged};
-use super::plan::{Plan, Question, World, plan, unasked};
+use super::check::{NoConfig, config_of, decided_by, judged};
+use super::plan::{Plan, Question, Unaskable, World, plan, unasked};
+
+/// How long the autoscaler's API may take to be listed before its absence is told.
+const PATIENCE: Duration = Duration::from_seconds(30);
 
 /// Asks the autoscaler for what Workloads need.
 #[derive(Debug)]
@@ -61,10 +66,11 @@ impl Reconciler<Key> for Provisioning {
     async fn reconcile(&self, key: &Key) -> Result<Next, Failure> {
         let workload = self.workloads.get(key).map(|stored| stored.object);
         let Some(workload) = workload.filter(|_| *self.is_served.borrow()) else { return Ok(Next::Done) };
-        let planned = self.planned(&workload);
         // What does not fit together now may do so when something else was seen.
-        self.carry_out(&workload, planned.map_err(Failure::Missing)?).await?;
-        Ok(Next::Done)
+        let planned = self.planned(&workload).map_err(Failure::Missing)?;
+        let again = planned.again;
+        self.carry_out(&workload, planned).await?;
+        Ok(again.map_or(Next::Done, |time| Next::After(self.clock.until(time))))
     }
 }
 
@@ -72,6 +78,10 @@ impl Provisioning {
     fn planned(&self, workload: &Workload) -> Result<Plan, String> {
         let namespace = workload.metadata.namespace.as_str();
         let template = |name: &str| self.templates.get(&Key::new(namespace, name)).map(|stored| stored.object);
+        let request = |name: &str| self.requests.get(&Key::new(namespace, name)).map(|stored| stored.object);
+        let is_own = |request: &Arc<ProvisioningRequest>| {
+            request.metadata.owner_references.iter().any(|owner| owner.uid == workload.metadata.uid)
+        };
         let world = World {
             workload,
             checks: self.checks_of(workload),
@@ -80,7 +90,9 @@ impl Provisioning {
                 .find(self.by_owner, &format!("{namespace}/{}", workload.metadata.name))
                 .into_iter()
                 .map(|(_, stored)| stored.object)
+                .filter(is_own)
                 .collect(),
+            request: &request,
             template: &template,
             flavor: &|name| self.flavors.named(name),
             gates: self.gates,
@@ -97,7 +109,7 @@ impl Provisioning {
     }
 
     async fn carry_out(&self, workload: &Arc<Workload>, plan: Plan) -> Result<(), Failure> {
-        let Plan { workload: judged, events, deleted, asked, adopted } = plan;
+        let Plan { workload: judged, events, deleted, dropped, claimed, asked, unaskable, adopted, again: _ } = plan;
         // What is written later is based on the version that was written before.
         let mut current = Arc::clone(workload);
         if let Some(judged) = judged {
@@ -106,20 +118,33 @@ impl Provisioning {
         for (reason, note) in events {
             self.tell(workload, false, reason, note);
         }
+        // Templates first: whoever is stopped between the two finds them by their request.
+        for template in dropped {
+            self.delete(&*template).await?;
+        }
         for request in deleted {
-            let uid = &request.metadata.uid;
-            let gone =
-                self.client.delete::<ProvisioningRequest>(&Key::of(&*request), uid, Dependents::Background).await;
-            gone.or_else(|failure| if failure.is_not_found() { Ok(()) } else { Err(failure) })?;
+            self.delete(&*request).await?;
+        }
+        for (lost, own) in claimed {
+            self.hand_over(&*lost, &own).await?;
         }
         for question in asked {
             self.ask(&current, question).await?;
         }
         for (template, adopted) in adopted {
-            let handed = self.hand_over(&template, &adopted).await;
+            let handed = self.hand_over(&*template, &adopted).await;
             handed.or_else(|failure| if failure.is_not_found() { Ok(()) } else { Err(failure) })?;
         }
-        Ok(())
+        // One after the other: each is tried again.
+        let Some(Unaskable { check, template, why }) = unaskable.into_iter().next() else { return Ok(()) };
+        let what = format!("{} {template:?}", PodTemplate::KIND);
+        self.refuse(&current, &check, &what, &why.to_string()).await?;
+        Err(Failure::Missing(why.to_string()))
+    }
+
+    async fn delete<T: Object>(&self, known: &T) -> Result<(), Failure> {
+        let gone = self.client.delete::<T>(&Key::of(known), &known.metadata().uid, Dependents::Background).await;
+        gone.or_else(|failure| if failure.is_not_found() { Ok(()) } else { Err(failure) })
     }
 
     async fn write(&self, known: &Workload, wanted: &Workload) -> Result<Arc<Workload>, Failure> {
@@ -137,7 +162,7 @@ impl Provisioning {
         let Question { check, templates, kept, request } = question;
         // One that is gone meanwhile is made again by the next look.
         for (left, own) in &kept {
-            self.hand_over(left, own).await?;
+            self.hand_over(&**left, own).await?;
         }
         for template in &templates {
             let made = self.client.create(template).await;
@@ -172,16 +197,20 @@ impl Provisioning {
             other => other.to_string(),
         };
         let what = format!("{} {:?}", T::KIND, object.metadata().name);
-        let (note, shown) = unasked(workload, check, &what, &why, self.clock.time());
-        self.tell(workload, true, event::workload::FAILED_CREATE, note);
-        self.write(workload, &shown).await?;
+        self.refuse(workload, check, &what, &why).await?;
         Err(failure)
     }
 
-    /// Lets a template belong to somebody else.
-    async fn hand_over(&self, template: &PodTemplate, handed: &PodTemplate) -> Result<(), Failure> {
-        let Some(patch) = Patch::between(template, handed, FIELD_MANAGER_KUEUE) else { return Ok(()) };
-        self.client.patch::<PodTemplate>(&Key::of(template), &patch).await.map(drop)
+    async fn refuse(&self, workload: &Workload, check: &str, what: &str, why: &str) -> Result<(), Failure> {
+        let (note, shown) = unasked(workload, check, what, why);
+        self.tell(workload, true, event::workload::FAILED_CREATE, note);
+        self.write(workload, &shown).await.map(drop)
+    }
+
+    /// Lets something belong to somebody else.
+    async fn hand_over<T: Object>(&self, known: &T, handed: &T) -> Result<(), Failure> {
+        let Some(patch) = Patch::between(known, handed, FIELD_MANAGER_KUEUE) else { return Ok(()) };
+        self.client.patch::<T>(&Key::of(known), &patch).await.map(drop)
     }
 }
 
@@ -199,6 +228,8 @@ pub struct Checks {
     pub configs: Arc<Store<ProvisioningRequestConfig>>,
     /// Whether the autoscaler's API is there: before, no check works.
     pub is_served: watch::Receiver<bool>,
+    /// Since when it is looked for.
+    pub since: Time,
 }
 
 impl Reconciler<Key> for Checks {
@@ -207,9 +238,13 @@ impl Reconciler<Key> for Checks {
     }
 
     async fn reconcile(&self, key: &Key) -> Result<Next, Failure> {
-        let check = self.checks.get(key).map(|stored| stored.object);
-        let Some(check) = check.filter(|_| *self.is_served.borrow()) else { return Ok(Next::Done) };
-        let config = config_of(&check, |name| self.configs.named(name)).map(drop);
+        let Some(check) = self.checks.get(key).map(|stored| stored.object) else { return Ok(Next::Done) };
+        let missed = self.since + PATIENCE;
+        let config = match *self.is_served.borrow() {
+            true => config_of(&check, |name| self.configs.named(name)).map(drop),
+            false if missed <= self.clock.time() => Err(NoConfig::NotServed),
+            false => return Ok(Next::After(self.clock.until(missed))),
+        };
         if let Some(judged) = judged(&check, &config, self.clock.time())
             && let Some(patch) = Patch::between(&*check, &judged, FIELD_MANAGER_KUEUE)
         {

@@ -14,11 +14,14 @@ use kueue_api::kueue::v1beta2::{
 use kueue_api::meta::{Condition, ConditionStatus};
 use kueue_core::backoff::Backoff;
 use kueue_core::duration::Duration;
+use kueue_core::time::Time;
 
 use super::name::{attempt_of, template_name};
 
 pub(super) const INACTIVE: &str = "the check is not active";
 pub(super) const NOT_NEEDED: &str = "the provisioning request is not needed";
+/// An autoscaler that knows a class accepts its requests within seconds.
+const PATIENCE: Duration = Duration::from_seconds(60);
 
 /// Whether a condition of the list holds.
 pub(super) fn holds(conditions: &[Condition], kind: &str) -> bool {
@@ -55,12 +58,19 @@ pub(super) fn not_needed(check: &mut AdmissionCheckState) {
     }
 }
 
+/// When it is worth saying that nobody answers a request. Who has no time was not made by a server.
+pub(super) fn unanswered_at(request: &ProvisioningRequest) -> Option<Time> {
+    let made = request.metadata.creation_timestamp;
+    (request.status.conditions.is_empty() && !made.is_zero()).then(|| made + PATIENCE)
+}
+
 /// The state of a check after what its latest request says; the first thing that holds counts.
 pub(super) fn answered(
     check: &mut AdmissionCheckState,
     workload: &Workload,
     request: &ProvisioningRequest,
     config: &ProvisioningRequestConfig,
+    now: Time,
 ) {
     let said = |kind| holds(&request.status.conditions, kind);
     if said(FAILED) {
@@ -90,7 +100,13 @@ pub(super) fn answered(
         }
     } else {
         check.state = CheckState::Pending;
-        check.message.clear();
+        check.message = match unanswered_at(request).is_some_and(|time| time <= now) {
+            true => format!(
+                "no autoscaler has answered the ProvisioningRequest {:?}: is there one that knows the class {:?}?",
+                request.metadata.name, request.spec.provisioning_class_name
+            ),
+            false => String::new(),
+        };
     }
 }
 

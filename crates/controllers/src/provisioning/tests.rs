@@ -3,10 +3,11 @@ use std::sync::Arc;
 
 use kueue_api::autoscaling::ProvisioningRequest;
 use kueue_api::core_v1::PodTemplate;
-use kueue_api::kueue::v1beta2::{CheckState, ProvisioningRequestConfig, Workload};
+use kueue_api::kueue::v1beta2::{AdmissionCheck, CheckState, ProvisioningRequestConfig, Workload};
 use kueue_core::gates::Gates;
 use serde_json::{Value, json};
 
+use super::check::{NoConfig, judged};
 use super::name::{attempt_of, request_name, template_name};
 use super::plan::{Plan, World, plan};
 
@@ -57,6 +58,7 @@ fn world(workload: &Workload, requests: Vec<ProvisioningRequest>) -> World<'_> {
         workload,
         checks: BTreeMap::from([("c".to_owned(), Some(Arc::new(config)))]),
         requests: requests.into_iter().map(Arc::new).collect(),
+        request: &|_| None,
         template: &|_| None,
         flavor: &|_| None,
         gates: Gates::default(),
@@ -141,4 +143,99 @@ fn what_was_asked_with_other_settings_is_asked_anew() {
     other.spec.provisioning_class_name = "other".to_owned();
     let plan = look(&pending(0), vec![other]);
     assert_eq!((plan.deleted.len(), plan.asked.len()), (1, 1));
+}
+
+#[test]
+fn a_request_that_nobody_answers_says_so_after_a_while() {
+    let made = |time: &str| {
+        let mut request = request(1, &[]);
+        request.metadata.creation_timestamp = time.parse().unwrap();
+        look(&json!({"name": "c", "state": "Pending", "message": "old"}), vec![request])
+    };
+    let young = made("2025-12-31T23:59:30Z");
+    assert_eq!((state(&young).1.as_str(), young.again), ("", Some("2026-01-01T00:00:30Z".parse().unwrap())));
+    let old = made("2025-12-31T23:59:00Z");
+    assert!(state(&old).1.contains("is there one that knows the class \"class\"?"), "{:?}", state(&old));
+    assert_eq!((old.again, old.asked.len(), old.deleted.len()), (None, 0, 0));
+}
+
+#[test]
+fn a_request_that_lost_its_owner_gets_it_back_and_no_stranger_is_claimed() {
+    let workload = workload(&json!({"name": "c", "state": "Ready", "message": ""}));
+    let claims = |request: ProvisioningRequest| {
+        let request = Arc::new(request);
+        let find = |name: &str| (name == "w-c-1").then(|| Arc::clone(&request));
+        plan(&World { request: &find, ..world(&workload, Vec::new()) }).unwrap().claimed.len()
+    };
+    let mut lost = request(1, &[]);
+    assert_eq!(claims(lost.clone()), 0, "whoever made it, we did not");
+    lost.metadata.labels.insert("kueue.x-k8s.io/managed".to_owned(), "true".to_owned());
+    assert_eq!(claims(lost.clone()), 1);
+    lost.metadata
+        .owner_references
+        .push(serde_json::from_value(json!({"apiVersion": "v1", "kind": "Pod", "name": "p", "uid": "u"})).unwrap());
+    assert_eq!(claims(lost), 0, "it has another owner");
+}
+
+#[test]
+fn a_request_of_a_workload_that_had_the_name_before_is_waited_out() {
+    let workload = workload(&pending(0));
+    let asked = |uid: &str| {
+        let mut old = request(1, &[("Provisioned", "for another")]);
+        let owner = json!({"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "Workload", "name": "w", "uid": uid});
+        old.metadata.owner_references.push(serde_json::from_value(owner).unwrap());
+        let old = Arc::new(old);
+        let find = |_: &str| Some(Arc::clone(&old));
+        plan(&World { request: &find, ..world(&workload, Vec::new()) }).unwrap().asked.len()
+    };
+    assert_eq!(asked("gone"), 0);
+}
+
+#[test]
+fn pods_that_contradict_their_flavor_are_told() {
+    let mut workload = workload(&pending(0));
+    workload.spec.pod_sets[0].template.spec.node_selector.insert("pool".to_owned(), "green".to_owned());
+    let admission = workload.status.admission.as_mut().unwrap();
+    admission.pod_set_assignments[0].flavors.insert("cpu".to_owned(), "blue".to_owned());
+    let blue = json!({"metadata": {"name": "blue"}, "spec": {"nodeLabels": {"pool": "blue"}}});
+    let blue = Arc::new(serde_json::from_value(blue).unwrap());
+    let plan = plan(&World { flavor: &|_| Some(Arc::clone(&blue)), ..world(&workload, Vec::new()) }).unwrap();
+    assert_eq!((plan.asked.len(), plan.unaskable.len()), (0, 1));
+    assert_eq!(plan.unaskable[0].template, "ppt-w-c-1-a");
+}
+
+#[test]
+fn a_check_says_each_reason_why_it_does_not_work() {
+    let check = json!({"metadata": {"name": "c"}, "spec": {"controllerName": "kueue.x-k8s.io/provisioning-request"}});
+    let mut check: AdmissionCheck = serde_json::from_value(check).unwrap();
+    let now = "2026-01-01T00:00:00Z".parse().unwrap();
+    for why in [NoConfig::NotServed, NoConfig::NoReference] {
+        check = judged(&check, &Err(why.clone()), now).unwrap();
+        assert_eq!(check.status.conditions[0].message, why.to_string());
+        assert!(judged(&check, &Err(why), now).is_none(), "once is enough");
+    }
+    check = judged(&check, &Ok(()), now).unwrap();
+    assert!(judged(&check, &Ok(()), now).is_none());
+}
+
+#[test]
+fn a_template_goes_with_its_request_whatever_that_says_and_never_outlives_it() {
+    let owned = |uid: &str| {
+        let owners = json!([{"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "Workload", "name": "w", "uid": uid, "controller": true}]);
+        let template = json!({"metadata": {"name": "ppt-w-c-1-a", "namespace": "n", "ownerReferences": owners}});
+        Arc::new(serde_json::from_value::<PodTemplate>(template).unwrap())
+    };
+    let mut workload = workload(&json!({"name": "c", "state": "Ready", "message": ""}));
+    workload.metadata.uid = "u".to_owned();
+    let look = |workload: &Workload, template: &Arc<PodTemplate>| {
+        let find = |_: &str| Some(Arc::clone(template));
+        plan(&World { template: &find, ..world(workload, vec![request(1, &[("Provisioned", "done")])]) }).unwrap()
+    };
+    let ready = look(&workload, &owned("u"));
+    assert_eq!((ready.adopted.len(), ready.dropped.len()), (1, 0));
+    let finished = json!({"type": "Finished", "status": "True", "reason": "", "message": ""});
+    workload.status.conditions.push(serde_json::from_value(finished).unwrap());
+    let over = look(&workload, &owned("u"));
+    assert_eq!((over.deleted.len(), over.dropped.len()), (1, 1));
+    assert_eq!(look(&workload, &owned("of another")).dropped.len(), 0);
 }

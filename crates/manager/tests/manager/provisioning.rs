@@ -72,6 +72,9 @@ async fn a_job_starts_when_its_nodes_are_there_and_leaves_no_request_behind() {
     let bed = bed().await;
     let queue = bed.get(&format!("{KUEUE}/clusterqueues/cq")).await;
     assert_eq!(queue["status"]["conditions"][0]["reason"], "AdmissionCheckInactive", "nobody can be asked yet");
+    bed.pass(40).await;
+    let missing = bed.get(&format!("{KUEUE}/admissionchecks/nodes")).await["status"]["conditions"][0].clone();
+    assert_eq!(missing["reason"], "ProvisioningRequestsNotServed");
     define(&bed).await;
     let active = bed.get(&format!("{KUEUE}/admissionchecks/nodes")).await["status"]["conditions"][0].clone();
     assert_eq!(active["message"], "The admission check is active");
