@@ -85,12 +85,23 @@ macro_rules! scenarios {
 }
 
 scenarios! {
+    nobody_is_lost_by_a_bad_autoscaler "autoscaler-troubles"
     limits_hold_at_every_level_of_cohorts "cohort-limits"
     queues_may_have_dots_in_their_names "dotted-queue-names"
+    what_a_pod_says_reaches_the_autoscaler "dws-parameters"
     quota_of_pods_that_are_done_is_free "dynamic-reclaim"
     reserved_quota_is_used_by_others_and_given_back "elastic-reservation"
     no_more_is_lent_than_allowed "lending-limit"
     organizations_have_nodes_of_their_own "organizations"
     a_driver_and_its_executors_start_together "pod-gang"
+    mistakes_in_checks_are_told_and_mended "provisioning-mistakes"
+    what_others_do_to_requests_is_mended "provisioning-strangers"
+    a_raycluster_waits_for_its_nodes "raycluster-gang"
+    an_elastic_rayjob_follows_its_cluster "rayjob-elastic"
+    a_rayjob_starts_with_all_its_nodes "rayjob-gang"
+    a_wrong_rayjob_holds_no_quota "rayjob-mistakes"
+    a_request_that_fails_is_made_again "rayjob-retry"
+    two_teams_stand_in_one_line "skypilot-one-queue"
+    two_teams_lend_to_each_other "skypilot-two-queues"
     admins_run_on_what_users_leave "users-and-admins"
 }

@@ -9,6 +9,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use kueue_api::config::{DEFAULT_NAMESPACE, load};
+use kueue_apiserver::ApiServer;
 use kueue_apiserver::faults::{Faults, Rule};
 use kueue_core::gates::Gates;
 use kueue_manager::{Manager, Observer, keep_registered};
@@ -19,6 +20,7 @@ use kueue_testbed::embedded::Embedded;
 use kueue_testbed::http::{Request, Response};
 use kueue_testbed::scenario::Scenario;
 use kueue_world::World;
+use kueue_world::autoscaler::Temper;
 use kueue_world::behaviour::Defaults;
 use serde_json::{Value, json};
 use tokio::sync::watch;
@@ -45,6 +47,19 @@ fn folder() -> PathBuf {
 }
 
 fn check(name: &str, weather: Weather) {
+    play(name, weather, None);
+}
+
+/// The same with the autoscaler's API, and an autoscaler that does what the seed says.
+fn check_autoscaled(name: &str, weather: Weather, seed: u64) {
+    let dead = Some((Duration::from_secs(90), Duration::from_secs(20)));
+    let (silent, sold_out, failing) = (20, 20, 30);
+    let (flapping, lying, expiring) = (20, 20, 20);
+    let temper = Temper { seed, silent, sold_out, failing, flapping, lying, expiring, revoking: 0, dead };
+    play(name, weather, Some(temper));
+}
+
+fn play(name: &str, weather: Weather, temper: Option<Temper>) {
     show_log();
     let scenario = Scenario::read(&folder().join(format!("{name}.yaml")), name).unwrap();
     let bed = Embedded::start_from(Some(image()), [1; 32]).unwrap().playing(Need::Workloads);
@@ -59,7 +74,11 @@ fn check(name: &str, weather: Weather) {
         let clock = Clock::starting_at(START.parse().unwrap());
         let reliable = faulty_client(&server, &Faults::new(0, []));
         let pods = Defaults { domain: "test.example.com".to_owned(), ..Defaults::default() };
-        tokio::spawn(World::new(reliable.clone(), clock, pods).with_nodes(nodes()).run());
+        if temper.is_some() {
+            define_the_autoscalers_api(&server).await;
+        }
+        let world = World::new(reliable.clone(), clock, pods).with_temper(temper.unwrap_or_default());
+        tokio::spawn(world.with_nodes(nodes()).run());
         let client = match weather {
             Weather::Faulty => faulty_client(&server, &Faults::new(7, Rule::all(FAULT_RATE))),
             Weather::Fine | Weather::Killed => reliable,
@@ -96,6 +115,16 @@ fn check(name: &str, weather: Weather) {
     }
     if let Err(problem) = scenario.run(&bed, name) {
         panic!("{}\n{problem}", scenario.about);
+    }
+}
+
+async fn define_the_autoscalers_api(server: &ApiServer) {
+    for crd in kueue_world::crds::crds() {
+        let request = http::Request::post("/apis/apiextensions.k8s.io/v1/customresourcedefinitions")
+            .header("authorization", format!("Bearer {}", server.admin_token()))
+            .header("content-type", "application/json");
+        let answer = server.handle(request.body(crd.to_string()).unwrap()).await;
+        assert_eq!(answer.status(), 201, "{}", crd["metadata"]["name"]);
     }
 }
 
@@ -163,6 +192,7 @@ macro_rules! scenarios {
         always { $($test:ident $file:literal)* }
         in_fine_weather { $($fine:ident $fine_file:literal)* }
         on_real_clusters { $($real_file:literal)* }
+        autoscaled $autoscaled:literal { $($seeded:ident $weather:ident $seed:literal)* }
     ) => {
         mod in_fine_weather {
             $(#[test] fn $test() { super::check($file, super::Weather::Fine); })*
@@ -177,6 +207,10 @@ macro_rules! scenarios {
             $(#[test] fn $test() { super::check($file, super::Weather::Killed); })*
         }
 
+        mod with_a_bad_autoscaler {
+            $(#[test] fn $seeded() { super::check_autoscaled($autoscaled, super::Weather::$weather, $seed); })*
+        }
+
         #[test]
         fn every_scenario_file_is_run() {
             let files = std::fs::read_dir(folder()).unwrap().map(|entry| entry.unwrap().path());
@@ -184,7 +218,7 @@ macro_rules! scenarios {
             let mut files: Vec<String> =
                 files.map(|path| path.file_stem().unwrap().to_string_lossy().into_owned()).collect();
             files.sort();
-            let mut run = vec![$($file,)* $($fine_file,)* $($real_file),*];
+            let mut run = vec![$($file,)* $($fine_file,)* $($real_file,)* $autoscaled];
             run.sort_unstable();
             assert_eq!(files, run);
         }
@@ -231,4 +265,13 @@ scenarios! {
 
     // Here nobody speaks TLS.
     on_real_clusters { "certificate-rotation" }
+
+    // The seeds are arbitrary; each is another autoscaler.
+    autoscaled "autoscaled-jobs" {
+    every_job_runs_in_the_end Fine 1
+    every_job_runs_in_the_end_with_another Fine 2
+    every_job_runs_in_the_end_with_a_third Fine 3
+    every_job_runs_in_the_end_with_faults Faulty 4
+    every_job_runs_in_the_end_with_kills Killed 5
+    }
 }
