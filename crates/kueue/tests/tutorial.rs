@@ -1,5 +1,5 @@
-//! Types the commands of `docs/tutorial.md`, and of the acceptance rows that are about typing, into sandboxes, and
-//! compares what they print with what is shown.
+//! Types the commands of `docs/tutorial.md`, of `docs/guides` and of the acceptance rows that are about typing into
+//! sandboxes, and compares what they print with what is shown.
 //!
 //! It needs kubectl, for the latter also yq, so only `cargo xtask test` (or naming it) runs it.
 
@@ -9,6 +9,9 @@ use std::process::{Child, Command, Stdio};
 
 const TUTORIAL: &str = include_str!("../../../docs/tutorial.md");
 const INSTALL: &str = include_str!("../../../testbed/acceptance/install.md");
+const SKYPILOT: &str = include_str!("../../../docs/guides/skypilot-two-teams.md");
+const RAY: &str = include_str!("../../../docs/guides/rayjob-gang.md");
+const DWS: &str = include_str!("../../../docs/guides/gke-dws.md");
 /// How a text starts a sandbox; the rest of the line is given to the program.
 const START: &str = "cargo xtask up";
 /// Stands for anything: inside a line, or as a line of its own for any number of lines.
@@ -131,7 +134,7 @@ fn check(name: &str, text: &str, programs: &[&str]) {
     }
     let sandbox = Sandbox::start(name, &flags(text));
     let commands = typed(text);
-    assert!(commands.len() > 15, "only {} commands were found", commands.len());
+    assert!(commands.len() > 10, "only {} commands were found", commands.len());
     for Typed { command, shown } in commands {
         let printed = sandbox.run(&command);
         let lines: Vec<&str> = printed.lines().collect();
@@ -142,6 +145,21 @@ fn check(name: &str, text: &str, programs: &[&str]) {
 #[test]
 fn the_tutorial_shows_what_happens() {
     check("tutorial", TUTORIAL, &["kubectl"]);
+}
+
+#[test]
+fn the_guide_to_two_teams_with_skypilot_shows_what_happens() {
+    check("skypilot", SKYPILOT, &["kubectl"]);
+}
+
+#[test]
+fn the_guide_to_gangs_of_ray_shows_what_happens() {
+    check("ray", RAY, &["kubectl"]);
+}
+
+#[test]
+fn the_guide_to_dws_shows_what_happens() {
+    check("dws", DWS, &["kubectl"]);
 }
 
 #[test]
