@@ -345,6 +345,7 @@ impl PodSetAssignment {
             flavors: self.flavors.iter().map(flavor).collect(),
             reasons: sentences(&self.refusals, names),
             attempts: self.attempts.iter().map(|attempt| attempt.view(names)).collect(),
+            error: self.unplaceable.as_ref().map(|why| why.render(names)),
         }
     }
 

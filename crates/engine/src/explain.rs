@@ -11,6 +11,7 @@ use crate::effect::Key;
 use crate::engine::Engine;
 use crate::id::{Name, WorkloadId};
 use crate::status::{ConditionKind, Reason};
+use crate::topology::TopologyAssignment;
 use crate::trace::Trace;
 use crate::workload::Place;
 
@@ -29,6 +30,8 @@ pub struct Explanation {
     pub reason: Reason,
     /// The same in a sentence.
     pub message: Name,
+    /// Where its pods are, as far as they were placed.
+    pub places: Vec<PlacedLook>,
     /// The last look at it, if a cycle has looked since something changed.
     pub look: Option<Look>,
 }
@@ -82,6 +85,34 @@ pub struct PodSetLook {
     pub flavors: Vec<FlavorLook>,
     /// What spoke against it whatever the flavor.
     pub refusals: Vec<String>,
+    /// How far the search for places came, where room for the pods was found nowhere.
+    pub place: Option<PlaceLook>,
+}
+
+/// How far a search for places came.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct PlaceLook {
+    /// The level at which it gave up.
+    pub level: Name,
+    /// The domain with the most room, by its values from the top; empty where several would have been taken together.
+    pub domain: Vec<Name>,
+    /// How many pods, or slices, fit.
+    pub fitting: i32,
+    /// How many were asked for.
+    pub wanted: i32,
+    /// How many lowest domains there are: nodes, mostly.
+    pub domains: usize,
+    /// How many of those were out of the question, and why.
+    pub excluded: Vec<(String, u32)>,
+}
+
+/// Where the pods of a pod set are.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct PlacedLook {
+    /// The pod set.
+    pub name: Name,
+    /// Its places.
+    pub place: Arc<TopologyAssignment>,
 }
 
 /// What came of trying one flavor.
@@ -123,8 +154,16 @@ impl Engine {
             standing: self.standing(id),
             reason: reserved.map(|reserved| reserved.reason.clone()).unwrap_or_default(),
             message: reserved.map(|reserved| reserved.message.clone()).unwrap_or_default(),
+            places: self.placed(id),
             look: self.look(id),
         })
+    }
+
+    fn placed(&self, id: WorkloadId) -> Vec<PlacedLook> {
+        let assigned = self.workloads[id].status.admission.iter().flat_map(|admission| &admission.pod_sets);
+        let placed = assigned
+            .filter_map(|assigned| Some(PlacedLook { name: assigned.name.clone(), place: assigned.topology.clone()? }));
+        placed.collect()
     }
 
     fn standing(&self, id: WorkloadId) -> Standing {
@@ -160,6 +199,7 @@ impl Engine {
             name,
             flavors: pod_set.attempts.iter().map(|attempt| attempt.tell(&self.names)).collect(),
             refusals: pod_set.refusals.iter().map(|refusal| refusal.render(&self.names)).collect(),
+            place: pod_set.refusals.iter().find_map(|refusal| refusal.place(&self.names)),
         });
         Look {
             at: trace.at,

@@ -51,7 +51,7 @@ pub use cycle::{CycleSummary, Recomputation};
 pub use cycle::{Handover, RequeueReason, Told};
 pub use effect::{Decision, Effect, Event, Key};
 pub use engine::{Engine, Scope};
-pub use explain::{Explanation, FlavorLook, Look, PodSetLook, Shortage, Spared, Standing};
+pub use explain::{Explanation, FlavorLook, Look, PlaceLook, PlacedLook, PodSetLook, Shortage, Spared, Standing};
 pub use id::Name;
 pub use journal::{Call, Journal, JournalError, Step};
 pub use ledger::{Ledger, Usage, entry_penalty, weighted_usage};
@@ -72,8 +72,10 @@ pub use status::{
 };
 pub use text::{condition_message, preempted_message};
 pub use topology::{DomainShare, NodeSpec, PlainPodSpec, SliceSpec, TopologyAssignment, TopologyRequest, TopologySpec};
+#[cfg(feature = "by-hand")]
+pub use topology::{Sketch, SketchRoom, Wish};
 pub use unadmitted::UnadmittedCount;
 pub use view::{
-    CohortCycle, FlavorUsageView, PendingView, PodSetDemand, PoolView, Position, Readiness, ResourceUsageView,
-    ShareView, UsageView,
+    CohortCycle, DomainView, FlavorUsageView, PendingView, PodSetDemand, PoolView, Position, Readiness,
+    ResourceUsageView, ShareView, UsageView,
 };

@@ -79,7 +79,7 @@ impl Engine {
             requests: assignment.requests(totals, &held, &mut self.names),
             pools: assignment.pools_to_preempt(&mut self.names),
             wanted: WantedPlaces::new(),
-            manner: self.manner(preemptor, false),
+            manner: Manner { explains: false, ..self.manner(preemptor, false) },
         }
     }
 
@@ -107,7 +107,7 @@ impl Engine {
             requests: smallvec![(pool, needed)],
             pools: vec![pool],
             wanted: WantedPlaces::new(),
-            manner: self.manner(plan.workload, false),
+            manner: Manner { explains: false, ..self.manner(plan.workload, false) },
         };
         let targets = self.targets(&demand);
         if targets.is_empty() {

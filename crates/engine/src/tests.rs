@@ -8,6 +8,7 @@ mod fair_sharing;
 mod groups;
 mod lifecycle;
 mod order;
+mod places;
 mod preemption;
 mod queues;
 mod quota;

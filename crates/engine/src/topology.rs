@@ -6,6 +6,8 @@
 //! next and brought up to date by the domains that were touched since: a question costs what changed.
 
 mod balanced;
+#[cfg(feature = "by-hand")]
+mod by_hand;
 mod census;
 mod failure;
 mod filter;
@@ -27,10 +29,12 @@ use serde::{Deserialize, Serialize};
 
 use crate::id::Name;
 
+#[cfg(feature = "by-hand")]
+pub use by_hand::{Sketch, SketchRoom, Wish};
 pub(crate) use failure::Failure;
 pub(crate) use node::Labels;
 pub(crate) use place::{Found, Manner, Repair};
-pub(crate) use request::{Pods, Wanted};
+pub(crate) use request::{Conflict, Pods, Wanted};
 pub use request::{SliceSpec, TopologyRequest};
 pub(crate) use search::Habits;
 pub(crate) use sites::{Mark, Occupied, Sites};
@@ -98,12 +102,15 @@ pub struct DomainShare {
 }
 
 impl TopologyAssignment {
-    pub(crate) fn pods(&self) -> i32 {
+    /// How many pods there are in all.
+    #[must_use]
+    pub fn pods(&self) -> i32 {
         self.domains.iter().fold(0, |sum, domain| sum.saturating_add(domain.count))
     }
 
     /// What it has beyond another one, domain by domain.
-    pub(crate) fn beyond(&self, other: &Self) -> Self {
+    #[must_use]
+    pub fn beyond(&self, other: &Self) -> Self {
         let held = |share: &DomainShare| {
             let there = other.domains.iter().filter(|held| held.values == share.values);
             there.fold(0, |sum: i32, held| sum.saturating_add(held.count))
@@ -114,7 +121,8 @@ impl TopologyAssignment {
     }
 
     /// The same for fewer pods: those at the end go.
-    pub(crate) fn truncated(&self, count: i32) -> Self {
+    #[must_use]
+    pub fn truncated(&self, count: i32) -> Self {
         let mut left = count.max(0);
         let mut domains = Vec::new();
         for domain in &self.domains {

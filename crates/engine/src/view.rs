@@ -3,6 +3,7 @@
 //! Every question costs what its answer holds: numbers are kept while the state changes, lists are walked as far as
 //! the caller takes from them.
 
+mod domains;
 mod pending;
 mod readiness;
 mod share;
@@ -22,6 +23,7 @@ use crate::queue::Queue;
 use crate::reserving::{self, Eligibility};
 use crate::status::Status;
 
+pub use domains::DomainView;
 pub use pending::{PendingView, Position};
 pub use readiness::Readiness;
 pub use share::ShareView;

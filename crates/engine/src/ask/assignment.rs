@@ -5,7 +5,7 @@ use kueue_core::amount::Amount;
 use crate::assign::{Assignment, Mode, Oracle, Outlook, Plan};
 use crate::effect::Key;
 use crate::engine::Engine;
-use crate::id::{Name, PoolId, QueueId, WorkloadId};
+use crate::id::{FlavorId, Name, PoolId, QueueId, ResourceId, WorkloadId};
 
 /// What a workload would get.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -37,6 +37,8 @@ pub struct PodSetAssignmentView {
     pub reasons: Vec<String>,
     /// Every flavor that was looked at, by name.
     pub attempts: Vec<AttemptView>,
+    /// Why its pods can have no place, whatever room there is.
+    pub error: Option<String>,
 }
 
 /// The flavor of one resource.
@@ -72,6 +74,31 @@ pub struct AttemptView {
 impl Engine {
     /// Which flavors a workload would get in a ClusterQueue if all its pods started and nobody else was looked at.
     pub fn would_assign(&mut self, workload: &Key, queue: &str, oracle: Oracle<'_>) -> Option<AssignmentView> {
+        self.would_assign_of(workload, queue, oracle, None)
+    }
+
+    /// The same where an earlier look in the same cycle chose the flavors: no others are tried.
+    pub fn would_assign_again(
+        &mut self,
+        workload: &Key,
+        queue: &str,
+        oracle: Oracle<'_>,
+        first: &AssignmentView,
+    ) -> Option<AssignmentView> {
+        let names = &mut self.names;
+        let mut pin = |chosen: &FlavorView| (names.resource_id(&chosen.resource), names.flavor_id(&chosen.flavor));
+        let pins: Vec<Vec<_>> =
+            first.pod_sets.iter().map(|pod_set| pod_set.flavors.iter().map(&mut pin).collect()).collect();
+        self.would_assign_of(workload, queue, oracle, Some(&pins))
+    }
+
+    fn would_assign_of(
+        &mut self,
+        workload: &Key,
+        queue: &str,
+        oracle: Oracle<'_>,
+        pins: Option<&[Vec<(ResourceId, FlavorId)>]>,
+    ) -> Option<AssignmentView> {
         let (id, queue) = self.find(workload, queue)?;
         let rules = self.queues[queue].rules.clone();
         let replaced = self.replaced_slice(id, queue);
@@ -81,7 +108,7 @@ impl Engine {
             node: self.queues[queue].node,
             rules: &rules,
             progress: None,
-            pins: None,
+            pins,
             replaced: replaced.as_ref(),
             oracle,
         };

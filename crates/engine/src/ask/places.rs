@@ -1,6 +1,9 @@
 //! Where pods of a flavor would go.
 
+use super::preemption::WantedPodSet;
+use crate::assign::{Assignment, Oracle, Plan};
 use crate::change::PodSetSpec;
+use crate::effect::Key;
 use crate::engine::Engine;
 use crate::id::Name;
 use crate::topology::{Manner, Pods, Repair, TopologyAssignment, Wanted};
@@ -24,6 +27,32 @@ pub struct PlaceQuestion {
 pub type PlaceAnswer = Result<TopologyAssignment, String>;
 
 impl Engine {
+    /// The pod sets of a workload that would be placed if they had these flavors in a ClusterQueue, by name; or why
+    /// one of them can have no place, whatever room there is.
+    pub fn would_place(&mut self, workload: &Key, queue: &str, given: &[WantedPodSet]) -> Result<Vec<Name>, String> {
+        let Some((id, queue)) = self.find(workload, queue) else { return Ok(Vec::new()) };
+        let mut assignment = Assignment::given(given, &mut self.names);
+        let rules = self.queues[queue].rules.clone();
+        let replaced = self.replaced_slice(id, queue);
+        let plan = Plan {
+            workload: id,
+            queue,
+            node: self.queues[queue].node,
+            rules: &rules,
+            progress: None,
+            pins: None,
+            replaced: replaced.as_ref(),
+            oracle: Oracle::Search,
+        };
+        let wanted = self.wanted_places(&plan, &mut assignment);
+        if let Some(why) = assignment.unplaceable(&self.names) {
+            return Err(why);
+        }
+        let pod_sets = &self.workloads[id].pod_sets;
+        let named = wanted.iter().flat_map(|(_, wanted)| wanted).map(|wanted| pod_sets[wanted.index].spec.name.clone());
+        Ok(named.collect())
+    }
+
     /// Where pods would go on the nodes of a flavor, by pod set; none for those that were not come to.
     pub fn places(&mut self, flavor: &Name, question: &PlaceQuestion) -> Vec<Option<PlaceAnswer>> {
         let mut answers: Vec<Option<PlaceAnswer>> = vec![None; question.pod_sets.len()];
@@ -38,6 +67,7 @@ impl Engine {
                 index,
                 count: pod_set.spec.count,
                 pods: Pods { requests: pod_set.room.clone(), placement: pod_set.spec.placement.clone() },
+                conflict: None,
                 request: pod_set.spec.topology.clone(),
                 group: pod_set.spec.group.clone(),
                 previous: at(&question.previous, index),

@@ -13,7 +13,7 @@ use crate::names::Names;
 use crate::queue::Rules;
 use crate::status::{CheckProgress, ConditionKind, Delayed, PodSetAdmission};
 use crate::text::refusal::Refusal;
-use crate::topology::{Found, Habits, Manner, Pods, Repair, TopologyAssignment, Wanted};
+use crate::topology::{Conflict, Found, Habits, Manner, Pods, Repair, TopologyAssignment, Wanted};
 
 /// Why a pod set can have no place, whatever room there is.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -138,6 +138,7 @@ impl Engine {
         let gates = self.settings.gates;
         Manner {
             is_empty,
+            explains: true,
             habits: Habits {
                 fills_gaps: gates.enabled(Gate::TASProfileMixed),
                 has_tastes: gates.enabled(Gate::TASRespectNodeAffinityPreferred),
@@ -221,12 +222,14 @@ impl Engine {
             let old = &self.workloads[replaced.workload].status.admission.as_ref()?.pod_sets;
             old.iter().find(|old| old.name == pod_set.spec.name)?.topology.as_deref().cloned()
         });
+        let (pods, conflict) = self.pods_of(plan.workload, &pod_set.spec, &pod_set.room);
         Ok(Some((
             flavor,
             Wanted {
                 index: assigned.index,
                 count: assigned.count,
-                pods: self.pods_of(plan.workload, &pod_set.spec, &pod_set.room),
+                pods,
+                conflict,
                 request: pod_set.spec.topology.clone(),
                 group: pod_set.spec.topology.as_ref().and(pod_set.spec.group.clone()),
                 previous,
@@ -245,17 +248,23 @@ impl Engine {
         })
     }
 
-    /// What the pods are like, with what ready checks add to them.
-    fn pods_of(&self, id: WorkloadId, spec: &PodSetSpec, room: &[(ResourceId, i64)]) -> Pods {
+    /// What the pods are like, with what ready checks add to them, and where that cannot be.
+    fn pods_of(&self, id: WorkloadId, spec: &PodSetSpec, room: &[(ResourceId, i64)]) -> (Pods, Option<Conflict>) {
         let mut placement = spec.placement.clone();
+        let mut conflict = None;
         let ready = self.workloads[id].status.checks.iter().filter(|check| check.progress == CheckProgress::Ready);
         for update in ready.flat_map(|check| &check.pod_set_updates).filter(|update| update.name == spec.name) {
-            for (key, value) in &update.node_selector {
-                placement.node_selector.entry(key.clone()).or_insert_with(|| value.clone());
+            for (key, added) in &update.node_selector {
+                let present = placement.node_selector.entry(key.clone()).or_insert_with(|| added.clone());
+                if present != added {
+                    let (pod_set, key, present, added) =
+                        (spec.name.clone(), key.clone(), present.clone(), added.clone());
+                    conflict.get_or_insert(Conflict { pod_set, key, present, added });
+                }
             }
             placement.tolerations.extend(update.tolerations.iter().cloned());
         }
-        Pods { requests: room.to_vec(), placement }
+        (Pods { requests: room.to_vec(), placement }, conflict)
     }
 
     /// Whether every pod set of the queue is placed, because all of its flavors have topologies.
@@ -318,6 +327,11 @@ impl PodSetAssignment {
 }
 
 impl Assignment {
+    /// Why the first pod set that can have no place can have none.
+    pub(crate) fn unplaceable(&self, names: &Names) -> Option<String> {
+        self.pod_sets.iter().find_map(|pod_set| pod_set.unplaceable.as_ref()).map(|why| why.render(names))
+    }
+
     fn pod_set_mut(&mut self, index: usize) -> &mut PodSetAssignment {
         self.pod_sets.iter_mut().find(|pod_set| pod_set.index == index).expect("only assigned pod sets are placed")
     }

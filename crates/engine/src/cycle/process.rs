@@ -260,8 +260,8 @@ impl Engine {
             };
             let held = workload.status.admission.iter().flat_map(|admission| &admission.pod_sets);
             let held = held.filter(|held| held.name == pod_set.spec.name).find_map(|held| held.topology.as_deref());
-            let new = held.map_or_else(|| place.clone(), |held| place.beyond(held));
-            taken.push((flavor, quotas.sites.occupied(flavor, &new, &pod_set.room)));
+            let beyond = held.map(|held| place.beyond(held));
+            taken.push((flavor, quotas.sites.occupied(flavor, beyond.as_ref().unwrap_or(place), &pod_set.room)));
         }
         taken
     }

@@ -17,6 +17,7 @@ use crate::quota::share::Share;
 use crate::reserving::{self, Eligibility};
 use crate::settings::{FairStrategy, Settings};
 use crate::text;
+use crate::topology::Manner;
 use crate::workload::Rank;
 
 /// What a search looks at and never changes.
@@ -93,7 +94,7 @@ impl Engine {
             requests: Few::new(),
             pools: Vec::new(),
             wanted: Vec::new(),
-            manner: self.manner(somebody.id, false),
+            manner: Manner { explains: false, ..self.manner(somebody.id, false) },
         };
         let field = Field { queues, workloads, settings, names, demand: &demand, departed };
         let all = |queue: &QueueId| (queues[*queue].node, field.in_order(*queue, |_| Eligibility::Yes));

@@ -4,11 +4,12 @@
 //! queue NAME [cohort=C] cpu=N [spare=N] [borrow=N] [lend=N] [within=lower] [reclaim=any] [strict] [by-usage] [variants[=FLAVOR]] [checks=A,B]
 //! job NAME [queue=a] cpu=N [prio=N] [count=N] [min=N] [replaces=JOB] [closed=GATE] [gated=BY] [most=S] [of=JOB] [only=FLAVOR,…] [and=N] [group=G]
 //! scale JOB count=N | delete JOB
-//! cycle | flush | advance S | finish JOB | stopped JOB | asks JOB | would JOB | uses QUEUE | fair, targeted (first lines); more in `life`, `look`, `shape` and `usage`
+//! cycle | flush | advance S | finish JOB | stopped JOB | asks JOB | would JOB | uses QUEUE | fair, targeted (first lines); more in `life`, `look`, `nodes`, `shape` and `usage`
 //! ```
 
 mod life;
 mod look;
+mod nodes;
 mod shape;
 mod usage;
 
@@ -124,7 +125,10 @@ impl Stage {
                 self.told += &format!("  {name} asks for [{}]\n", told.join("; "));
             }
             other => {
-                if !self.play_usage(other, &name, &options) && !self.play_look(other, &rest) {
+                let is_played = self.play_usage(other, &name, &options)
+                    || self.play_nodes(other, &rest)
+                    || self.play_look(other, &rest);
+                if !is_played {
                     self.play_life(other, &name, &rest);
                 }
             }
@@ -263,6 +267,7 @@ impl Stage {
         };
         life::dress(&mut spec, options);
         shape::dress_job(&mut spec, options);
+        nodes::dress(&mut spec, options);
         self.jobs.insert(name.to_owned(), spec.clone());
         self.apply(Change::Workload(Box::new(spec)));
     }
@@ -335,13 +340,17 @@ fn decided(workload: &Key, status: &Status, decision: &Decision) -> Option<Strin
             for pod_set in &admission.pod_sets {
                 flavors.extend(pod_set.flavors.iter().map(|(resource, flavor)| format!("{resource} in {flavor}")));
             }
-            Some(format!("start {name}: {}", flavors.join(", ")))
+            Some(format!("start {name}: {}{}", flavors.join(", "), nodes::places(admission)))
         }
         Decision::Waiting => {
             let why = status.condition(ConditionKind::QuotaReserved).map(|reserved| reserved.reason.clone());
             Some(format!("wait {name} ({})", why.unwrap_or_default()))
         }
         Decision::Preempted { reason, preemptor } => Some(format!("evict {name} ({reason}) for {}", preemptor.name)),
+        Decision::Placed => {
+            let admission = status.admission.as_ref().expect("places are given to who has quota");
+            Some(format!("place {name}{}", nodes::places(admission)))
+        }
         Decision::Evicted(reason) => Some(format!("evict {name} ({reason})")),
         _ => None,
     }

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::amount;
-use crate::explain::{Explanation, Look, Spared, Standing};
+use crate::explain::{Explanation, Look, PlaceLook, PlacedLook, Spared, Standing};
 
 impl fmt::Display for Explanation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -28,6 +28,7 @@ impl fmt::Display for Explanation {
         if !self.reason.is_empty() {
             writeln!(f, "  {}: {}", self.reason, self.message)?;
         }
+        self.places.iter().try_for_each(|placed| placed.write(f))?;
         self.look.iter().try_for_each(|look| look.write(f))
     }
 }
@@ -51,6 +52,9 @@ impl Look {
                 f.write_str("\n")?;
             }
             pod_set.refusals.iter().try_for_each(|refusal| writeln!(f, "    {}: {refusal}", pod_set.name))?;
+            if let Some(place) = &pod_set.place {
+                writeln!(f, "    {}: {place}", pod_set.name)?;
+            }
         }
         for (victim, rule) in &self.victims {
             writeln!(f, "    {victim} has to leave first ({rule})")?;
@@ -59,6 +63,32 @@ impl Look {
             writeln!(f, "    {count} {}", spared(*why))?;
         }
         self.taken_by.iter().try_for_each(|other| writeln!(f, "    {other} got in its way"))
+    }
+}
+
+impl fmt::Display for PlaceLook {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { level, domain, fitting, wanted, domains, excluded } = self;
+        write!(f, "room for {fitting} of {wanted} at level {level}")?;
+        if !domain.is_empty() {
+            write!(f, " in {}", domain.join("/"))?;
+        }
+        write!(f, "; {domains} lowest domains")?;
+        for (index, (why, count)) in excluded.iter().enumerate() {
+            let word = if index == 0 { ", excluded" } else { "," };
+            write!(f, "{word} {count} by {why}")?;
+        }
+        Ok(())
+    }
+}
+
+impl PlacedLook {
+    fn write(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "  {} is placed by {}:", self.name, self.place.levels.join("/"))?;
+        for share in &self.place.domains {
+            write!(f, " {} in {}", share.count, share.values.join("/"))?;
+        }
+        f.write_str("\n")
     }
 }
 

@@ -3,7 +3,7 @@
 use kueue_core::amount::Amount;
 
 use super::amount;
-use crate::explain::Shortage;
+use crate::explain::{PlaceLook, Shortage};
 use crate::id::{FlavorId, Name, PoolId, ResourceId};
 use crate::names::Names;
 use crate::topology::Failure;
@@ -54,6 +54,14 @@ impl Refusal {
             _ => return None,
         };
         Some(Shortage { resource: names.pool(*pool).1.clone(), missing, is_for_ever })
+    }
+
+    /// How far a search for places came, if that is what is wrong.
+    pub(crate) fn place(&self, names: &Names) -> Option<PlaceLook> {
+        match self {
+            Self::Unplaced(failure) => failure.look(names),
+            _ => None,
+        }
     }
 
     pub(crate) fn render(&self, names: &Names) -> String {

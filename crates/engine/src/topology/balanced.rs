@@ -6,7 +6,7 @@
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
-use super::census::{Census, Count, Shape};
+use super::census::{Count, Shape};
 use super::spread::{Field, Measure, Share};
 use super::tree::DomainId;
 
@@ -24,10 +24,10 @@ struct Candidate {
     counts: Vec<Count>,
 }
 
-pub(super) fn find(field: &Field<'_>, census: &Census, shape: &Shape) -> Option<Vec<Share>> {
+pub(super) fn find(field: &Field<'_>, shape: &Shape) -> Option<Vec<Share>> {
     // Groups within slices are left out of the account here, as in Kueue.
     let shape = Shape { inner: Vec::new(), ..shape.clone() };
-    let best = best_candidate(field, census, &shape)?;
+    let best = best_candidate(field, &shape)?;
     let field = Field { counts: &best.counts, ..*field };
     let terms = field.terms;
     let (domains, level) = if terms.level < terms.slice_level {
@@ -39,10 +39,7 @@ pub(super) fn find(field: &Field<'_>, census: &Census, shape: &Shape) -> Option<
     let chosen = field.level_out(&domains, best.threshold)?;
     let mut counts = best.counts.clone();
     for (domain, slices, leaders) in &chosen {
-        let pods = slices * terms.slice_size;
-        let pods_led = pods - leaders;
-        counts[domain.index()] =
-            Count { pods, pods_led, slices: *slices, slices_led: *slices, leaders: *leaders, taste: 0 };
+        counts[domain.index()] = given(*slices, *leaders, terms.slice_size);
     }
     let field = Field { counts: &counts, ..field };
     let domains = chosen.into_iter().map(|(domain, _, _)| domain).collect();
@@ -50,8 +47,20 @@ pub(super) fn find(field: &Field<'_>, census: &Census, shape: &Shape) -> Option<
     field.descend(shares, level)
 }
 
+/// What a domain has room for when that is all it is to get.
+pub(super) fn given(slices: i32, leaders: i32, slice_size: i32) -> Count {
+    let pods = slices * slice_size;
+    Count { pods, pods_led: pods - leaders, slices, slices_led: slices, leaders, taste: 0 }
+}
+
+/// The best threshold, and among how many siblings it can be kept.
+#[cfg(feature = "by-hand")]
+pub(super) fn best_threshold(field: &Field<'_>, shape: &Shape) -> Option<(i32, usize)> {
+    best_candidate(field, shape).map(|best| (best.threshold, best.domains.len()))
+}
+
 /// The siblings among which the slices can be spread most evenly.
-fn best_candidate(field: &Field<'_>, census: &Census, shape: &Shape) -> Option<Candidate> {
+fn best_candidate(field: &Field<'_>, shape: &Shape) -> Option<Candidate> {
     let level = field.terms.level;
     let sets: Vec<Vec<DomainId>> = match level.checked_sub(1) {
         None => vec![field.tree.at_level(0)],
@@ -62,7 +71,7 @@ fn best_candidate(field: &Field<'_>, census: &Census, shape: &Shape) -> Option<C
     let mut best: Option<Candidate> = None;
     for domains in sets {
         let floor = best.as_ref().map_or(0, |best| best.threshold);
-        let fresh = Field { counts: &census.counts, ..*field };
+        let fresh = *field;
         let lower = if level < field.terms.slice_level { fresh.children(&domains) } else { domains.clone() };
         let Some(greedy) = fresh.greedy(&lower) else { continue };
         let threshold = fresh.threshold(&greedy);
@@ -193,7 +202,7 @@ impl Field<'_> {
     }
 
     /// As few domains as possible, and of those the ones with the least room to spare.
-    fn fewest(&self, domains: &[DomainId], by_entropy: bool) -> Option<Vec<DomainId>> {
+    pub(super) fn fewest(&self, domains: &[DomainId], by_entropy: bool) -> Option<Vec<DomainId>> {
         let used = usize::try_from(self.greedy(domains)?.used).ok()?;
         let mut domains = domains.to_vec();
         if by_entropy {
@@ -253,7 +262,7 @@ impl Field<'_> {
     }
 
     /// The threshold for every domain, and what is left over in order: slices and leaders per domain.
-    fn level_out(&self, domains: &[DomainId], threshold: i32) -> Option<Vec<(DomainId, i32, i32)>> {
+    pub(super) fn level_out(&self, domains: &[DomainId], threshold: i32) -> Option<Vec<(DomainId, i32, i32)>> {
         let mut chosen = self.fewest(domains, false)?;
         let mut extra = self.slices() - i32::try_from(chosen.len()).ok()?.checked_mul(threshold)?;
         if extra < 0 {

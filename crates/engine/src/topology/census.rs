@@ -126,10 +126,12 @@ pub(crate) struct Censuses {
     touched: Vec<Touch>,
     dropped: u64,
     asked: u64,
+    /// How far the last census that was asked has taken them into account.
+    looked_at: u64,
 }
 
 /// Something changed in a lowest domain; or a domain came or went below a parent.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Touch {
     domain: DomainId,
     branch_of: Option<DomainId>,
@@ -149,7 +151,9 @@ impl Censuses {
     }
 
     fn push(&mut self, touch: Touch) {
-        if !self.kept.is_empty() {
+        // What was touched since anybody looked need not be told twice in a row.
+        let is_told = self.now() > self.looked_at && self.touched.last() == Some(&touch);
+        if !self.kept.is_empty() && !is_told {
             self.touched.push(touch);
         }
     }
@@ -210,6 +214,7 @@ impl Tree {
         let censuses = &mut self.censuses;
         censuses.asked += 1;
         (census.seen, census.used_at) = (censuses.now(), censuses.asked);
+        censuses.looked_at = census.seen;
         let answered = answer(self, &census);
         self.censuses.keep(shape, census);
         answered
@@ -252,14 +257,17 @@ impl Tree {
         // What has to be summed up again, by level.
         let mut dirty: Vec<Vec<DomainId>> = vec![Vec::new(); self.levels.len()];
         for Touch { domain, branch_of } in &self.censuses.touched[from..] {
-            let Domain { level, parent, .. } = self.domain(*domain);
-            if *level < self.lowest() {
-                dirty[*level].push(*domain);
-            } else if self.recount_leaf(*domain, census, shape, room) && *level > 0 {
-                dirty[*level - 1].extend(*parent);
-            }
+            dirty[self.domain(*domain).level].push(*domain);
             if let Some(parent) = branch_of {
                 dirty[self.domain(*parent).level].push(*parent);
+            }
+        }
+        let mut leaves = std::mem::take(&mut dirty[self.lowest()]);
+        leaves.sort_unstable();
+        leaves.dedup();
+        for leaf in leaves {
+            if self.recount_leaf(leaf, census, shape, room) && self.lowest() > 0 {
+                dirty[self.lowest() - 1].extend(self.domain(leaf).parent);
             }
         }
         for level in (0..self.lowest()).rev() {

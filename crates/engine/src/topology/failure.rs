@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use super::filter::Repelled;
+use super::request::Conflict;
+use crate::explain::PlaceLook;
 use crate::id::{Name, ResourceId};
 use crate::names::Names;
 
@@ -29,10 +31,14 @@ pub(crate) enum Failure {
         size: i32,
         above: i32,
     },
+    Conflict(Conflict),
     NoDomains(Name),
+    /// Nobody asked for more than that.
+    NoRoom,
     /// Room for some or none.
     TooFew {
         topology: Name,
+        spot: Spot,
         fitting: i32,
         wanted: i32,
         unit: Unit,
@@ -41,12 +47,21 @@ pub(crate) enum Failure {
     /// Room for groups at some levels and not at others.
     Layers {
         topology: Name,
+        spot: Spot,
         fits: Vec<(i32, i32, Name)>,
         excluded: Excluded,
     },
     /// Pods that stay are on a node that is not there any more.
     StaleDomain(Name),
     NoReplacement(Name),
+}
+
+/// Where most was found.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Spot {
+    pub(super) level: Name,
+    /// The domain with the most room, by its values from the top; none where several would have been taken together.
+    pub(super) domain: Vec<Name>,
 }
 
 /// What is placed as a whole.
@@ -73,10 +88,8 @@ pub(crate) enum Reason {
 }
 
 impl Excluded {
-    fn render(&self, names: &Names) -> String {
-        if self.reasons.is_empty() {
-            return String::new();
-        }
+    /// How many are excluded for which reason, in words.
+    fn told(&self, names: &Names) -> Vec<(String, u32)> {
         let words = |reason: &Reason| match reason {
             Reason::Repelled(Repelled::Taint(taint)) => format!("taint \"{taint}\""),
             Reason::Repelled(Repelled::Selector) => "nodeSelector".to_owned(),
@@ -84,8 +97,15 @@ impl Excluded {
             Reason::Outside => "topologyDomain".to_owned(),
             Reason::Shortage(resource) => format!("resource \"{}\"", names.resource(*resource)),
         };
+        self.reasons.iter().map(|(reason, count)| (words(reason), *count)).collect()
+    }
+
+    fn render(&self, names: &Names) -> String {
+        if self.reasons.is_empty() {
+            return String::new();
+        }
         let mut reasons: Vec<String> =
-            self.reasons.iter().map(|(reason, count)| format!("{}: {count}", words(reason))).collect();
+            self.told(names).into_iter().map(|(reason, count)| format!("{reason}: {count}")).collect();
         // By their words, numbers included.
         reasons.sort();
         format!(". Total nodes: {}; excluded: {}", self.total, reasons.join(", "))
@@ -93,6 +113,26 @@ impl Excluded {
 }
 
 impl Failure {
+    /// How far the search came, where there was something to search.
+    pub(crate) fn look(&self, names: &Names) -> Option<PlaceLook> {
+        let (spot, excluded, fitting, wanted) = match self {
+            Self::TooFew { spot, excluded, fitting, wanted, .. } => (spot, excluded, *fitting, *wanted),
+            Self::Layers { spot, excluded, fits, .. } => {
+                let (fitting, wanted, _) = fits.first()?;
+                (spot, excluded, *fitting, *wanted)
+            }
+            _ => return None,
+        };
+        Some(PlaceLook {
+            level: spot.level.clone(),
+            domain: spot.domain.clone(),
+            fitting,
+            wanted,
+            domains: excluded.total,
+            excluded: excluded.told(names),
+        })
+    }
+
     /// In Kueue's words.
     pub(crate) fn render(&self, names: &Names) -> String {
         match self {
@@ -110,8 +150,13 @@ impl Failure {
             Self::LayerSize { size, above } => {
                 format!("additional slice layer size {size} must evenly divide parent layer size {above}")
             }
+            Self::Conflict(Conflict { pod_set, key, present, added }) => format!(
+                "invalid podSetUpdate for PodSet {pod_set}, error: invalid admission check PodSetUpdate: \
+                 conflict for nodeSelector: conflict for key={key}, value1={present}, value2={added}"
+            ),
+            Self::NoRoom => "no room".to_owned(),
             Self::NoDomains(level) => format!("no topology domains at level: {level}"),
-            Self::TooFew { topology, fitting, wanted, unit, excluded } => {
+            Self::TooFew { topology, fitting, wanted, unit, excluded, .. } => {
                 let unit = match unit {
                     Unit::Pod => "pod",
                     Unit::Slice => "slice",
@@ -122,7 +167,7 @@ impl Failure {
                 };
                 sentence + &excluded.render(names)
             }
-            Self::Layers { topology, fits, excluded } => {
+            Self::Layers { topology, fits, excluded, .. } => {
                 let mut sentence = format!("topology \"{topology}\" doesn't allow to fit");
                 for (fitting, wanted, level) in fits {
                     let _ = write!(sentence, "; {fitting}/{wanted} slice(s) fit on level {level}");

@@ -1,5 +1,7 @@
 //! A node as it is kept: thousands of them have the same labels and resources, so names are shared.
 
+use std::sync::Arc;
+
 use rustc_hash::FxHashSet;
 
 use super::NodeSpec;
@@ -20,29 +22,37 @@ pub(crate) struct Node {
     is_cordoned: bool,
 }
 
-/// Labels of a node, by key.
+/// Labels of a node. Nodes of a kind have the same keys, which are kept once for all of them.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct Labels(Box<[(Name, Name)]>);
+pub(crate) struct Labels {
+    /// In order.
+    keys: Arc<[Name]>,
+    /// In the order of the keys.
+    values: Box<[Name]>,
+}
 
 /// Names of which one copy is enough.
 #[derive(Debug, Default)]
 pub(super) struct SharedNames {
     known: FxHashSet<Name>,
+    /// The keys that labels of some node have, together.
+    keys: FxHashSet<Arc<[Name]>>,
     /// When there are so many, those that nobody has any more are dropped.
     most: usize,
 }
 
 impl Labels {
     pub(crate) fn get(&self, key: &str) -> Option<&Name> {
-        let slot = self.0.binary_search_by(|(known, _)| (**known).cmp(key)).ok()?;
-        Some(&self.0[slot].1)
+        let slot = self.keys.binary_search_by(|known| (**known).cmp(key)).ok()?;
+        Some(&self.values[slot])
     }
 }
 
 impl Node {
     pub(super) fn new(spec: NodeSpec, allocatable: Vec<i64>, names: &mut SharedNames) -> Self {
-        let mut label = |(key, value): (Name, Name)| (names.share(key), names.share(value));
-        let labels = Labels(spec.labels.into_iter().map(&mut label).collect());
+        let (keys, values): (Vec<Name>, Vec<Name>) = spec.labels.into_iter().unzip();
+        let values = values.into_iter().map(|value| names.share(value)).collect();
+        let labels = Labels { keys: names.share_keys(keys), values };
         Self {
             labels,
             name: names.share(spec.name),
@@ -61,6 +71,19 @@ impl Node {
 }
 
 impl SharedNames {
+    fn share_keys(&mut self, keys: Vec<Name>) -> Arc<[Name]> {
+        if let Some(known) = self.keys.get(&keys[..]) {
+            return known.clone();
+        }
+        // Clusters have few kinds of nodes; where each has labels of its own, only those in use are kept.
+        if self.keys.len() > self.most {
+            self.keys.retain(|known| Arc::strong_count(known) > 1);
+        }
+        let keys: Arc<[Name]> = keys.into_iter().map(|key| self.share(key)).collect();
+        self.keys.insert(keys.clone());
+        keys
+    }
+
     fn share(&mut self, name: Name) -> Name {
         if let Some(known) = self.known.get(&name) {
             return known.clone();

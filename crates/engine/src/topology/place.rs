@@ -15,6 +15,8 @@ pub(crate) struct Manner {
     /// As if no other workload were there.
     pub(crate) is_empty: bool,
     pub(crate) habits: Habits,
+    /// Why there is no room is of interest, not only that there is none.
+    pub(crate) explains: bool,
     /// Slices of a job that grows or shrinks keep their places.
     pub(crate) keeps_places: bool,
     pub(crate) repair: Option<Repair>,
@@ -43,8 +45,10 @@ impl Sites {
     /// Finds places for the pod sets of a workload, by flavor. Each pod set sees what those before it were given.
     pub(crate) fn find_places(&mut self, wanted: &[(FlavorId, Vec<Wanted>)], manner: &Manner) -> Found {
         let mut found = Found::default();
-        for (flavor, pod_sets) in wanted {
-            if let Err((index, failure)) = self.find_in_flavor(*flavor, pod_sets, manner, &mut found.places) {
+        for (number, (flavor, pod_sets)) in (1..).zip(wanted) {
+            let is_last = number == wanted.len();
+            let places = &mut found.places;
+            if let Err((index, failure)) = self.find_in_flavor(*flavor, pod_sets, is_last, manner, places) {
                 found.failure.get_or_insert((index, *flavor, failure));
             }
         }
@@ -56,21 +60,25 @@ impl Sites {
         &mut self,
         flavor: FlavorId,
         pod_sets: &[Wanted],
+        is_last: bool,
         manner: &Manner,
         places: &mut Vec<(usize, TopologyAssignment)>,
     ) -> Result<(), (usize, Failure)> {
-        for group in groups(pod_sets) {
+        let groups = groups(pod_sets);
+        for (number, group) in (1..).zip(&groups) {
             if let Some(repair) = &manner.repair {
-                for wanted in group {
+                for wanted in group.iter().copied() {
                     let repaired = self.repair(flavor, wanted, repair, manner);
                     places.extend(repaired.map_err(|failure| (wanted.index, failure))?.map(|new| (wanted.index, new)));
                 }
                 continue;
             }
-            let (leader, workers) = roles(&group);
+            let (leader, workers) = roles(group);
             let kept = if manner.keeps_places { self.keep_places(flavor, workers, leader, manner) } else { None };
             let new = match kept {
                 Some(kept) => kept,
+                // Nobody looks after the last one.
+                None if is_last && number == groups.len() => self.find_for_group(flavor, workers, leader, None, manner),
                 None => self.find_for_group(flavor, workers, leader, None, manner).inspect(|new| {
                     self.assume_places(flavor, workers, &new.workers);
                     if let (Some(leader), Some(place)) = (leader, &new.leader) {
@@ -93,15 +101,26 @@ impl Sites {
         within: Option<DomainId>,
         manner: &Manner,
     ) -> Result<Places, Failure> {
+        if let Some(conflict) = &workers.conflict {
+            return Err(Failure::Conflict(conflict.clone()));
+        }
         let Some((tree, room)) = self.tree_and_room(flavor) else { return Err(Failure::NoLevel) };
         let terms = Terms::new(workers.request.as_ref(), tree)?;
+        // Pods that are part of a slice only need a place as well, and get room for a whole one.
+        let is_whole = manner.repair.is_some() || workers.count % terms.slice_size == 0;
+        let padding = if is_whole { 0 } else { terms.slice_size - workers.count % terms.slice_size };
+        let count = workers.count.saturating_add(padding);
         let shape = Shape {
             is_empty: manner.is_empty,
             within,
             has_tastes: manner.habits.has_tastes,
             ..Shape::new(workers.pods.clone(), leader.map(|leader| leader.pods.clone()), &terms)
         };
-        tree.search(&shape, &terms, workers.count, manner.habits, room)
+        let mut found = tree.search(&shape, &terms, count, manner, room)?;
+        if !is_whole {
+            found.workers = found.workers.truncated(workers.count);
+        }
+        Ok(found)
     }
 
     fn assume_places(&mut self, flavor: FlavorId, wanted: &Wanted, places: &TopologyAssignment) {
@@ -213,13 +232,13 @@ fn roles<'a>(group: &[&'a Wanted]) -> (Option<&'a Wanted>, &'a Wanted) {
 
 impl Tree {
     /// The first domain of an assignment that is not there any more.
-    fn first_stale(&self, assignment: &TopologyAssignment) -> Option<Name> {
+    pub(super) fn first_stale(&self, assignment: &TopologyAssignment) -> Option<Name> {
         let gone = assignment.domains.iter().find(|domain| self.leaf(&domain.id()).is_none());
         gone.map(|domain| domain.values.first().cloned().unwrap_or_default())
     }
 
     /// Both assignments as one.
-    fn merged(&self, new: &TopologyAssignment, staying: &TopologyAssignment) -> TopologyAssignment {
+    pub(super) fn merged(&self, new: &TopologyAssignment, staying: &TopologyAssignment) -> TopologyAssignment {
         let mut all: Vec<(Option<u64>, DomainShare)> = new
             .domains
             .iter()

@@ -37,11 +37,22 @@ pub(crate) struct Wanted {
     pub(crate) index: usize,
     pub(crate) count: i32,
     pub(crate) pods: Pods,
+    /// What checks say about its nodes and what it says itself cannot both be.
+    pub(crate) conflict: Option<Conflict>,
     pub(crate) request: Option<TopologyRequest>,
     /// Pod sets of a group are placed together: one of them leads, the others are the workers.
     pub(crate) group: Option<Name>,
     /// Where the pods of the slice that it replaces are.
     pub(crate) previous: Option<TopologyAssignment>,
+}
+
+/// Two values for one label of the nodes that pods may use.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Conflict {
+    pub(crate) pod_set: Name,
+    pub(crate) key: Name,
+    pub(crate) present: Name,
+    pub(crate) added: Name,
 }
 
 /// What all pods of a pod set are like.

@@ -1,7 +1,8 @@
 //! The search for domains: at which level, which ones, and down to the nodes.
 
 use super::census::{Census, Shape};
-use super::failure::{Excluded, Failure, Unit};
+use super::failure::{Excluded, Failure, Spot, Unit};
+use super::place::Manner;
 use super::ranking::Ranking;
 use super::request::Terms;
 use super::sites::Room;
@@ -32,9 +33,10 @@ impl Tree {
         shape: &Shape,
         terms: &Terms,
         count: i32,
-        habits: Habits,
+        manner: &Manner,
         room: Room<'_>,
     ) -> Result<Places, Failure> {
+        let habits = manner.habits;
         let levels = if terms.is_required { terms.level..=terms.level } else { 0..=terms.level };
         self.ask(shape, room, levels, |tree, census| {
             let field = Field {
@@ -47,7 +49,8 @@ impl Tree {
                 has_tastes: habits.has_tastes,
             };
             let found = field.find(census, shape, habits.is_balanced);
-            let shares = found.map_err(|lack| field.failure(lack, census))?;
+            let why = |lack| if manner.explains { field.failure(lack, census) } else { Failure::NoRoom };
+            let shares = found.map_err(why)?;
             Ok(tree.places(shares, shape.leader.is_some()))
         })
     }
@@ -82,7 +85,7 @@ impl Field<'_> {
         if is_balanced
             && !self.terms.is_required
             && !self.terms.is_unconstrained
-            && let Some(shares) = balanced::find(self, census, shape)
+            && let Some(shares) = balanced::find(self, shape)
         {
             return Ok(shares);
         }
@@ -93,10 +96,9 @@ impl Field<'_> {
         let mut level = level;
         while level < self.terms.slice_level {
             // Above the slices it does not matter what a domain was given, as long as all pods find a place below.
-            let mut below: Vec<DomainId> =
+            let below: Vec<DomainId> =
                 shares.iter().flat_map(|share| self.tree.domain(share.domain).children.iter().copied()).collect();
-            self.sort(&mut below);
-            shares = self.spread(below, slices, self.count, self.leaders).ok_or(lack)?;
+            shares = self.spread_unsorted(below, slices, self.count, self.leaders).ok_or(lack)?;
             level += 1;
         }
         self.descend(shares, level).ok_or(lack)
@@ -113,9 +115,8 @@ impl Field<'_> {
             let measure = if size > 1 { Measure::Groups(size) } else { Measure::Pods };
             let mut below = Vec::new();
             for share in shares {
-                let mut children = self.tree.domain(share.domain).children.clone();
-                self.sort(&mut children);
-                below.extend(self.spread(children, measure, share.pods, share.leaders)?);
+                let children = self.tree.domain(share.domain).children.clone();
+                below.extend(self.spread_unsorted(children, measure, share.pods, share.leaders)?);
             }
             shares = below;
         }
@@ -218,11 +219,14 @@ impl Field<'_> {
         if !self.tree.has_domains() {
             return Failure::NoDomains(self.tree.levels[lack.level].clone());
         }
+        let one = census.ranking(lack.level).filter(|_| self.terms.is_required).and_then(Ranking::first);
+        let domain = one.map(|domain| self.tree.values(domain)).unwrap_or_default();
+        let spot = Spot { level: self.tree.levels[lack.level].clone(), domain };
         let excluded = Excluded { total: self.tree.leaf_count(), reasons: census.exclusions.tally().clone() };
         if self.terms.layers.is_empty() {
             let unit = if self.terms.slice_size == 1 { Unit::Pod } else { Unit::Slice };
             let wanted = self.count / self.terms.slice_size;
-            return Failure::TooFew { topology, fitting: lack.fitting, wanted, unit, excluded };
+            return Failure::TooFew { topology, spot, fitting: lack.fitting, wanted, unit, excluded };
         }
         let best = self.tree.at_level(lack.level).into_iter().reduce(|best, domain| {
             if self.count_of(domain).slices > self.count_of(best).slices { domain } else { best }
@@ -233,7 +237,7 @@ impl Field<'_> {
             let fitting = self.groups_below(best?, lack.level, target, size);
             Some((fitting, self.count / size, layer.level.clone()))
         });
-        Failure::Layers { topology, fits: fits.collect(), excluded }
+        Failure::Layers { topology, spot, fits: fits.collect(), excluded }
     }
 
     fn groups_below(&self, domain: DomainId, level: usize, target: usize, size: i32) -> i32 {

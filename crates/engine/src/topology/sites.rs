@@ -7,7 +7,7 @@ use rustc_hash::FxHashMap;
 
 use super::node::{Node, SharedNames};
 use super::tree::{Leaf, Tree};
-use super::{NodeSpec, PlainPodSpec, TopologyAssignment};
+use super::{DomainShare, HOSTNAME, NodeSpec, PlainPodSpec, TopologyAssignment};
 use crate::effect::Key;
 use crate::id::{FlavorId, Name, ResourceId};
 use crate::names::Names;
@@ -90,10 +90,21 @@ impl Columns {
         *self.places.entry(resource).or_insert(next)
     }
 
+    fn named(&self, amounts: &[i64]) -> Amounts {
+        let mut named: Amounts =
+            self.places.iter().map(|(resource, column)| (*resource, at(amounts, *column))).collect();
+        named.retain(|(_, amount)| *amount != 0);
+        named.sort_unstable_by_key(|(resource, _)| *resource);
+        named
+    }
+
     fn amounts(&mut self, amounts: &[(Name, i64)], names: &mut Names) -> Vec<(usize, i64)> {
         amounts.iter().map(|(name, amount)| (self.column(names.resource_id(name)), *amount)).collect()
     }
 }
+
+/// What there is of each resource; none of it where there is nothing.
+pub(crate) type Amounts = Vec<(ResourceId, i64)>;
 
 fn add(amounts: &mut Vec<i64>, column: usize, amount: i64) {
     if amounts.len() <= column {
@@ -320,10 +331,18 @@ impl Sites {
             };
             requests.iter().map(scaled).collect()
         };
-        let Self { columns, spaces, .. } = self;
-        let domain = |share: &super::DomainShare| Occupied {
+        let Self { columns, spaces, trees, nodes, .. } = self;
+        let tree = trees.get(&flavor);
+        let is_by_host = |levels: &[Name]| levels.last().is_some_and(|level| **level == *HOSTNAME);
+        // Placed by nodes that are not told apart any more, since the topology is another one.
+        let is_wider = is_by_host(&placed.levels) && tree.is_some_and(|tree| !tree.is_by_host());
+        let id = |share: &DomainShare| {
+            let node = share.values.last().filter(|_| is_wider).and_then(|node| nodes.get(node));
+            node.and_then(|node| tree?.leaf_id_of(node)).unwrap_or_else(|| share.id())
+        };
+        let domain = |share: &DomainShare| Occupied {
             space,
-            cell: spaces[space].cell(&share.id()),
+            cell: spaces[space].cell(&id(share)),
             amounts: amounts(columns, share.count),
         };
         placed.domains.iter().map(domain).collect()
@@ -367,16 +386,23 @@ impl Sites {
     /// Rolls back. Marks are closed in the opposite order of their opening.
     #[expect(clippy::needless_pass_by_value, reason = "a closed mark must not be used again")]
     pub(crate) fn close_mark(&mut self, mark: Mark) {
+        let mut last = None;
         while self.log.len() > mark.0 {
             let Logged { space, cell, column, used } = self.log.pop().expect("the log is longer than the mark");
             self.spaces[space].used[cell as usize][column] = used;
-            self.touch(space, cell);
+            if last.replace((space, cell)) != Some((space, cell)) {
+                self.touch(space, cell);
+            }
         }
         self.open_marks -= 1;
     }
 
     /// Whether there is room for all of that, by flavor, in nodes which exist.
     pub(crate) fn has_room(&self, wanted: &[(FlavorId, Vec<Occupied>)]) -> bool {
+        // The pods of one pod set are counted per domain already.
+        if let [(flavor, places)] = wanted {
+            return places.iter().all(|place| self.fits(*flavor, place, None));
+        }
         let mut sums: BTreeMap<(usize, u32), Occupied> = BTreeMap::new();
         for occupied in wanted.iter().flat_map(|(_, places)| places) {
             let Occupied { space, cell, amounts } = occupied;
@@ -429,6 +455,20 @@ impl Sites {
         let Self { trees, spaces, columns, space_of, .. } = self;
         let space = &spaces[*space_of.get(&flavor)?];
         Some((trees.get_mut(&flavor)?, Room { columns, space }))
+    }
+
+    /// The lowest domains of a flavor in their order: their values from the top, what their nodes have less what plain
+    /// pods use, and what workloads use, by resource.
+    pub(crate) fn lowest_domains(&self, flavor: FlavorId) -> impl Iterator<Item = (Vec<Name>, Amounts, Amounts)> {
+        let of_flavor = self.trees.get(&flavor).zip(self.space_of.get(&flavor));
+        of_flavor.into_iter().flat_map(move |(tree, space)| {
+            let space = &self.spaces[*space];
+            tree.at_level(tree.lowest()).into_iter().filter_map(move |domain| {
+                let leaf = tree.domain(domain).leaf.as_ref()?;
+                let used = &space.used[leaf.cell as usize];
+                Some((tree.values(domain), self.columns.named(&leaf.free), self.columns.named(used)))
+            })
+        })
     }
 
     /// Panics when an undo was not taken back.

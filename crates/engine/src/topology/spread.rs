@@ -1,8 +1,13 @@
 //! Gives pods to domains: as few as possible, and the last of them the tightest that will do.
 
+use std::cmp::Ordering;
+
 use super::census::Count;
 use super::request::Terms;
 use super::tree::{DomainId, Tree};
+
+/// When more domains than that are needed, it is cheaper to sort them.
+const MOST_LOOKED_FOR: usize = 6;
 
 /// What a domain is given.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -65,22 +70,24 @@ impl<'a> Field<'a> {
         self.tree.domain(domain).rank
     }
 
+    /// Which of two domains workers are given to first.
+    fn compare(&self, a: DomainId, b: DomainId) -> Ordering {
+        let (x, y) = (self.count_of(a), self.count_of(b));
+        let by_taste = if self.has_tastes { y.taste.cmp(&x.taste) } else { Ordering::Equal };
+        let by_slices = if self.fills_gaps { x.slices.cmp(&y.slices) } else { y.slices.cmp(&x.slices) };
+        by_taste.then(by_slices).then(x.pods.cmp(&y.pods)).then_with(|| self.rank(a).cmp(&self.rank(b)))
+    }
+
     /// Sorts as workers are placed.
     pub(super) fn sort(&self, domains: &mut [DomainId]) {
-        domains.sort_unstable_by(|a, b| {
-            let (x, y) = (self.count_of(*a), self.count_of(*b));
-            let by_taste = if self.has_tastes { y.taste.cmp(&x.taste) } else { std::cmp::Ordering::Equal };
-            let by_slices = if self.fills_gaps { x.slices.cmp(&y.slices) } else { y.slices.cmp(&x.slices) };
-            let by_rest = x.pods.cmp(&y.pods).then_with(|| self.rank(*a).cmp(&self.rank(*b)));
-            by_taste.then(by_slices).then(by_rest)
-        });
+        domains.sort_unstable_by(|a, b| self.compare(*a, *b));
     }
 
     /// Sorts as a leader is placed with workers.
     pub(super) fn sort_led(&self, domains: &mut [DomainId]) {
         domains.sort_unstable_by(|a, b| {
             let (x, y) = (self.count_of(*a), self.count_of(*b));
-            let by_taste = if self.has_tastes { y.taste.cmp(&x.taste) } else { std::cmp::Ordering::Equal };
+            let by_taste = if self.has_tastes { y.taste.cmp(&x.taste) } else { Ordering::Equal };
             let by_slices =
                 if self.fills_gaps { x.slices_led.cmp(&y.slices_led) } else { y.slices_led.cmp(&x.slices_led) };
             let by_rest = x.pods_led.cmp(&y.pods_led).then_with(|| self.rank(*a).cmp(&self.rank(*b)));
@@ -123,6 +130,47 @@ impl<'a> Field<'a> {
         if let Some(chosen) = chosen {
             domains[..=chosen].rotate_right(1);
         }
+    }
+
+    /// Gives workers and leaders to domains that are in no order yet: mostly few of many are needed, and only those are
+    /// looked for.
+    pub(super) fn spread_unsorted(
+        &self,
+        mut domains: Vec<DomainId>,
+        measure: Measure,
+        count: i32,
+        leaders: i32,
+    ) -> Option<Vec<Share>> {
+        if leaders > 0 {
+            self.sort(&mut domains);
+            return self.spread(domains, measure, count, leaders);
+        }
+        let room = |domain: DomainId| measure.units(self.count_of(domain)).0;
+        let mut left = count / measure.size();
+        let mut shares = Vec::new();
+        for taken in 0..MOST_LOOKED_FOR.min(domains.len()) {
+            let first = (taken..domains.len()).min_by(|a, b| self.compare(domains[*a], domains[*b]))?;
+            domains.swap(taken, first);
+            let mut domain = domains[taken];
+            let is_last = room(domain) >= left;
+            if is_last && !self.fills_gaps {
+                let taste = self.count_of(domain).taste;
+                let is_liked = |other: &DomainId| !self.has_tastes || self.count_of(*other).taste == taste;
+                let enough = domains[taken..].iter().copied().filter(is_liked).filter(|other| room(*other) >= left);
+                let tightest = enough.min_by(|a, b| room(*a).cmp(&room(*b)).then_with(|| self.compare(*a, *b)));
+                domain = tightest.unwrap_or(domain);
+            }
+            let units = room(domain).min(left);
+            shares.push(Share { domain, pods: units.saturating_mul(measure.size()), leaders: 0 });
+            if is_last {
+                return Some(shares);
+            }
+            left -= units;
+        }
+        let mut rest = domains.split_off(MOST_LOOKED_FOR.min(domains.len()));
+        self.sort(&mut rest);
+        shares.extend(self.spread(rest, measure, left.saturating_mul(measure.size()), 0)?);
+        Some(shares)
     }
 
     /// Gives workers and leaders to domains in their order. `None` when there is not enough room after all.

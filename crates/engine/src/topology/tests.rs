@@ -34,7 +34,7 @@ struct Stage {
 
 fn manner() -> Manner {
     let habits = Habits { fills_gaps: true, has_tastes: false, is_balanced: false };
-    Manner { is_empty: false, habits, keeps_places: false, repair: None }
+    Manner { is_empty: false, habits, explains: true, keeps_places: false, repair: None }
 }
 
 fn tell(story: &str) -> String {
@@ -161,6 +161,7 @@ impl Stage {
             count,
             pods: Pods { requests: self.requests(options), placement },
             request: (request != TopologyRequest::default()).then_some(request),
+            conflict: None,
             group: Some("group".into()),
             previous: None,
         }
@@ -253,6 +254,16 @@ fn slices_stay_whole() {
     check(&format!("{TWO_RACKS} ask 6 cpu=1 slices=host:2\n => x1:2 x3:2 x4:2"));
     check(&format!(
         "{TWO_RACKS} ask 8 cpu=1 slices=host:2
+         => topology \"rooms\" allows to fit only 3 out of 4 slice(s)"
+    ));
+}
+
+#[test]
+fn pods_of_a_slice_that_is_not_full_have_a_place_too() {
+    check(&format!("{TWO_RACKS} ask 5 cpu=1 slices=host:2\n => x1:2 x3:2 x4:1"));
+    check(&format!("{TWO_RACKS} ask 1 cpu=1 slices=host:2\n => x4:1"));
+    check(&format!(
+        "{TWO_RACKS} ask 7 cpu=1 slices=host:2
          => topology \"rooms\" allows to fit only 3 out of 4 slice(s)"
     ));
 }

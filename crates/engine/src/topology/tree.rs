@@ -208,13 +208,13 @@ impl Tree {
         parent.map_or(&self.roots, |parent| &self.domain(parent).children)
     }
 
-    fn child(&self, parent: Option<DomainId>, value: &Name) -> Option<DomainId> {
+    pub(super) fn child(&self, parent: Option<DomainId>, value: &Name) -> Option<DomainId> {
         let siblings = self.siblings(parent);
         let slot = siblings.binary_search_by(|sibling| self.domain(*sibling).value.cmp(value)).ok()?;
         Some(siblings[slot])
     }
 
-    fn add_domain(&mut self, level: usize, parent: Option<DomainId>, value: &Name) -> DomainId {
+    pub(super) fn add_domain(&mut self, level: usize, parent: Option<DomainId>, value: &Name) -> DomainId {
         let slot = self.siblings(parent).partition_point(|sibling| self.domain(*sibling).value <= *value);
         let rank = self.rank_between(level, self.before(parent, slot), self.at_or_after(parent, slot));
         let domain = Domain { value: value.clone(), level, parent, children: Vec::new(), rank, leaf: None };

@@ -107,6 +107,15 @@ impl Stage {
                 };
                 check.since = now;
                 check.requeue_after_s = options.get("after").map(|after| after.parse().unwrap());
+                check.pod_set_updates = options
+                    .get("select")
+                    .map(|label| {
+                        let (key, value) = label.split_once(':').unwrap();
+                        let node_selector = BTreeMap::from([(key.into(), value.into())]);
+                        PodSetUpdate { name: "main".into(), node_selector, tolerations: Vec::new() }
+                    })
+                    .into_iter()
+                    .collect();
             }),
             "end" => self.change_queue(name, words, |lq| lq.is_terminating = true, |queue| queue.is_terminating = true),
             "misselect" => {

@@ -4,7 +4,7 @@
 //! look QUEUE            (readiness, numbers, usage and order of a ClusterQueue)
 //! path COHORT           (all cohorts from there to the root)
 //! share NAME [F/R=N]... (of a ClusterQueue or else a cohort, as if it used that as well)
-//! lose flavor F | lose check C | lose topology T | topology T | place F in T
+//! lose flavor F | lose check C | lose topology T | place F in T
 //! ```
 
 use kueue_core::amount::Amount;
@@ -28,9 +28,6 @@ impl Stage {
             ("lose", ["flavor", name]) => self.apply(Change::FlavorGone((*name).into())),
             ("lose", ["check", name]) => self.apply(Change::CheckGone((*name).into())),
             ("lose", ["topology", name]) => self.apply(Change::TopologyGone((*name).into())),
-            ("topology", [name]) => {
-                self.apply(Change::Topology(TopologySpec { name: (*name).into(), levels: Vec::new() }));
-            }
             ("place", [name, "in", topology]) => {
                 let nodes = FlavorNodes { topology: Some((*topology).into()), ..FlavorNodes::default() };
                 self.apply(Change::Flavor(FlavorSpec { name: (*name).into(), nodes }));

@@ -29,6 +29,8 @@ struct Question {
     slice: Option<(usize, i32)>,
     mode: Mode,
     fills_gaps: bool,
+    /// What a leader needs that goes with the pods.
+    leader: Option<i64>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -49,14 +51,17 @@ fn question() -> impl Strategy<Value = Question> {
         Just(Mode::Anywhere)
     ];
     let slice = prop_oneof![Just(None), (0..3_usize, 1..=3_i32).prop_map(Some)];
-    (1..=2_i64, 1..=3_i32, slice, mode, any::<bool>()).prop_map(|(cpu, slices, slice, mode, fills_gaps)| {
-        // Slices are never wider than where all pods belong.
-        let slice = slice.map(|(level, size)| match mode {
-            Mode::Required(least) | Mode::Preferred(least) => (level.max(least), size),
-            Mode::Anywhere => (2, size),
-        });
-        Question { cpu, slices, slice, mode, fills_gaps }
-    })
+    let leader = prop_oneof![3 => Just(None), 1 => (1..=3_i64).prop_map(Some)];
+    (1..=2_i64, 1..=3_i32, slice, mode, any::<bool>(), leader).prop_map(
+        |(cpu, slices, slice, mode, fills_gaps, leader)| {
+            // Slices are never wider than where all pods belong.
+            let slice = slice.map(|(level, size)| match mode {
+                Mode::Required(least) | Mode::Preferred(least) => (level.max(least), size),
+                Mode::Anywhere => (2, size),
+            });
+            Question { cpu, slices, slice, mode, fills_gaps, leader }
+        },
+    )
 }
 
 fn step() -> impl Strategy<Value = Step> {
@@ -92,6 +97,9 @@ impl Question {
         if let Some((level, size)) = self.slice {
             line += &format!(" slices={}:{size}", LEVELS[level]);
         }
+        if let Some(cpu) = self.leader {
+            line += &format!(" leader={cpu}");
+        }
         line
     }
 
@@ -101,7 +109,7 @@ impl Question {
     }
 
     /// Whether pods placed like this are where they were asked to be, and together as they were.
-    fn is_met_by(&self, pods: &BTreeMap<usize, i32>) -> bool {
+    fn is_met_by(&self, pods: &BTreeMap<usize, i32>, leader: Option<usize>) -> bool {
         let domains = |level: usize| {
             let mut sums: BTreeMap<String, i32> = BTreeMap::new();
             for (host, count) in pods.iter().filter(|(_, count)| **count > 0) {
@@ -111,7 +119,13 @@ impl Question {
         };
         let is_whole = self.slice.is_none_or(|(level, size)| domains(level).values().all(|count| count % size == 0));
         let is_close = match self.mode {
-            Mode::Required(level) => domains(level).len() <= 1,
+            Mode::Required(level) => {
+                let mut all = domains(level);
+                if let Some(host) = leader {
+                    all.insert(path(host)[level].clone(), 1);
+                }
+                all.len() <= 1
+            }
             Mode::Preferred(_) | Mode::Anywhere => true,
         };
         is_whole && is_close
@@ -124,15 +138,31 @@ impl Model {
         self.cpu.get(&host).map_or(0, |cpu| (cpu - used).max(0))
     }
 
+    /// Tries every host for the leader, if there is one, and every way to give the pods to hosts.
+    fn has_place(&self, question: &Question) -> bool {
+        let pods = question.pods();
+        let Some(cpu) = question.leader else { return self.has_places(question, None, 0, pods, &mut BTreeMap::new()) };
+        let fitting = (0..HOSTS).filter(|host| self.room(*host) >= cpu);
+        fitting.into_iter().any(|host| self.has_places(question, Some((host, cpu)), 0, pods, &mut BTreeMap::new()))
+    }
+
     /// Tries every way to give the pods to hosts from this one on.
-    fn has_place(&self, question: &Question, host: usize, left: i32, pods: &mut BTreeMap<usize, i32>) -> bool {
+    fn has_places(
+        &self,
+        question: &Question,
+        leader: Option<(usize, i64)>,
+        host: usize,
+        left: i32,
+        pods: &mut BTreeMap<usize, i32>,
+    ) -> bool {
         if host == HOSTS {
-            return left == 0 && question.is_met_by(pods);
+            return left == 0 && question.is_met_by(pods, leader.map(|(host, _)| host));
         }
-        let most = i32::try_from(self.room(host) / question.cpu).unwrap_or(i32::MAX).min(left);
+        let taken = leader.filter(|(known, _)| *known == host).map_or(0, |(_, cpu)| cpu);
+        let most = i32::try_from((self.room(host) - taken) / question.cpu).unwrap_or(i32::MAX).min(left);
         (0..=most).any(|count| {
             pods.insert(host, count);
-            let is_found = self.has_place(question, host + 1, left - count, pods);
+            let is_found = self.has_places(question, leader, host + 1, left - count, pods);
             pods.remove(&host);
             is_found
         })
@@ -153,21 +183,29 @@ impl Model {
 
     fn check(&self, question: &Question, answer: &str) {
         let pods = question.pods();
-        let exists = self.has_place(question, 0, pods, &mut BTreeMap::new());
+        let exists = self.has_place(question);
         if answer.contains("topolog") {
             assert!(!exists, "{question:?}: there is a place, and the answer is {answer}");
             return;
         }
-        let mut given: BTreeMap<usize, i32> = BTreeMap::new();
-        for share in answer.trim_start_matches("=>").split_whitespace() {
-            let (host, count) = share.split_once(':').expect("a share");
-            let host: usize = host.trim_start_matches('x').parse().expect("a host");
-            *given.entry(host).or_default() += count.parse::<i32>().expect("a count");
-        }
+        let (workers, leader) = answer.trim_start_matches("=>").split_once("leader").unwrap_or((answer, ""));
+        let shares = |told: &str| {
+            let mut given: BTreeMap<usize, i32> = BTreeMap::new();
+            for share in told.trim_start_matches("=>").split_whitespace() {
+                let (host, count) = share.split_once(':').expect("a share");
+                let host: usize = host.trim_start_matches('x').parse().expect("a host");
+                *given.entry(host).or_default() += count.parse::<i32>().expect("a count");
+            }
+            given
+        };
+        let (given, leader) = (shares(workers), shares(leader));
         assert_eq!(given.values().sum::<i32>(), pods, "{question:?}: {answer}");
-        assert!(question.is_met_by(&given), "{question:?}: {answer}");
-        for (host, count) in given {
-            assert!(self.room(host) >= i64::from(count) * question.cpu, "{question:?}: x{host} has no room: {answer}");
+        assert_eq!(leader.values().sum::<i32>(), i32::from(question.leader.is_some()), "{question:?}: {answer}");
+        assert!(question.is_met_by(&given, leader.keys().next().copied()), "{question:?}: {answer}");
+        for host in 0..HOSTS {
+            let count = |pods: &BTreeMap<usize, i32>| i64::from(pods.get(&host).copied().unwrap_or_default());
+            let needed = count(&given) * question.cpu + count(&leader) * question.leader.unwrap_or_default();
+            assert!(self.room(host) >= needed, "{question:?}: x{host} has no room: {answer}");
         }
     }
 }
