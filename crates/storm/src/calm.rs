@@ -4,14 +4,16 @@ use std::collections::BTreeMap;
 
 use kueue_core::amount::Amount;
 use kueue_core::duration::Duration;
-use kueue_core::gates::Gate;
+use kueue_core::gates::{Gate, Gates};
 use kueue_core::selector::LabelSelector;
 use kueue_engine::{
     Change, CheckProgress, CheckSpec, ConditionKind, FlavorNodes, FlavorQuotaSpec, FlavorSpec, Key, LocalQueueSpec,
-    Owner, QueueSpec, QueueingStrategy, QuotaSpec, ResourceGroupSpec, StopPolicy, Verdict, WorkloadSpec,
+    Name, NodeSpec, Owner, QueueSpec, QueueingStrategy, QuotaSpec, ResourceGroupSpec, StopPolicy, TopologyRequest,
+    TopologySpec, Verdict, WorkloadSpec,
 };
 
 use crate::objects::{CHECKS, COHORTS, FLAVORS, LOCAL_QUEUES, NAMESPACES, QUEUES, RESOURCES};
+use crate::places::{HOSTNAME, NODES, PODS, RACK, TOPOLOGIES};
 use crate::statuses::set;
 use crate::world::World;
 
@@ -53,9 +55,7 @@ impl World {
             let labels = BTreeMap::from([("team".to_owned(), "red".to_owned())]);
             self.apply(Change::Namespace { name: (*name).into(), labels });
         }
-        for name in FLAVORS {
-            self.apply(Change::Flavor(FlavorSpec { name: (*name).into(), nodes: FlavorNodes::default() }));
-        }
+        self.mend_nodes();
         for name in CHECKS {
             let spec = CheckSpec { name: (*name).into(), is_active: true, ..CheckSpec::default() };
             self.apply(Change::Check(spec));
@@ -76,6 +76,33 @@ impl World {
                     ..LocalQueueSpec::default()
                 }));
             }
+        }
+    }
+
+    /// A rack in which each node has enough of everything; workloads are placed there whether they ask for it or not.
+    fn mend_nodes(&mut self) {
+        for name in TOPOLOGIES {
+            let levels = vec![RACK.into(), HOSTNAME.into()];
+            self.apply(Change::Topology(TopologySpec { name: (*name).into(), levels }));
+        }
+        for (index, name) in NODES.iter().enumerate() {
+            let zone = if index % 2 == 0 { "a" } else { "b" };
+            let labels = [(RACK, "r0"), (HOSTNAME, *name), ("zone", zone)];
+            self.apply(Change::Node(Box::new(NodeSpec {
+                name: (*name).into(),
+                labels: labels.iter().map(|(key, value)| ((*key).into(), (*value).into())).collect(),
+                allocatable: RESOURCES.iter().map(|resource| ((*resource).into(), PLENTY)).collect(),
+                ready: Some(true),
+                ready_since: self.now,
+                ..NodeSpec::default()
+            })));
+        }
+        for name in PODS {
+            self.apply(Change::PlainPodGone { namespace: "n0".into(), name: (*name).into() });
+        }
+        for name in FLAVORS {
+            let nodes = FlavorNodes { topology: Some("t0".into()), ..FlavorNodes::default() };
+            self.apply(Change::Flavor(FlavorSpec { name: (*name).into(), nodes }));
         }
     }
 
@@ -228,7 +255,8 @@ impl World {
             let engine = self.engine.status(key).expect("the engine knows every workload");
             assert_eq!(*engine, spec.status, "the engine and the API server agree about {key}");
             let has_run = spec.status.is_true(ConditionKind::Finished);
-            assert!(has_run || is_held_up || !is_sensible(spec), "{key} never ran: {spec:?}");
+            let can_run = is_sensible(spec) && is_placeable(spec, gates);
+            assert!(has_run || is_held_up || !can_run, "{key} never ran: {spec:?}");
             if !has_run {
                 let why = spec.status.condition(ConditionKind::QuotaReserved);
                 assert!(
@@ -281,6 +309,33 @@ fn is_sensible(spec: &WorkloadSpec) -> bool {
             && pod_set.min_count.is_none_or(|min| min > 0 && min <= pod_set.count)
     });
     spec.invalid.is_none() && !spec.pod_sets.is_empty() && are_counts_fine && RESOURCES.iter().all(|name| fits(name))
+}
+
+/// Whether the workload can have a place in the mended world: what it asks for exists, its groups are a leader and its
+/// workers, and it does not grow while it must stay in one place.
+fn is_placeable(spec: &WorkloadSpec, gates: Gates) -> bool {
+    let mut asked = spec.pod_sets.iter().filter(|pod_set| pod_set.topology.is_some()).peekable();
+    if asked.peek().is_some() && !gates.enabled(Gate::TopologyAwareScheduling) {
+        return false;
+    }
+    let is_known = |level: &Name| [RACK, HOSTNAME].contains(&&**level);
+    let grows = spec.is_elastic && gates.enabled(Gate::ElasticJobsViaWorkloadSlicesWithTAS);
+    let of_group = |name: &Name| -> Vec<i32> {
+        let members = spec.pod_sets.iter().filter(|other| other.group.as_ref() == Some(name));
+        members.map(|other| other.count).collect()
+    };
+    asked.all(|pod_set| {
+        let TopologyRequest { required, preferred, slices, .. } = pod_set.topology.as_ref().expect("it was asked for");
+        let is_group_fine = pod_set.group.as_ref().is_none_or(|group| {
+            let counts = of_group(group);
+            counts.len() < 2 || counts.len() == 2 && counts.contains(&1)
+        });
+        let is_placed_freely = required.is_none() && preferred.is_none();
+        is_group_fine
+            && required.iter().chain(preferred).all(is_known)
+            && slices.iter().all(|slice| slice.size > 0 && pod_set.count % slice.size == 0)
+            && (is_placed_freely || !grows)
+    })
 }
 
 /// As in Kueue, who was switched off by a limit stays out of its queue until somebody removes the mark; and so does who

@@ -10,6 +10,7 @@ mod calm;
 mod jobs;
 mod model;
 mod objects;
+mod places;
 mod random;
 mod shrink;
 mod statuses;

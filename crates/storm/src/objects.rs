@@ -10,6 +10,7 @@ use kueue_engine::{
     QueueingStrategy, QuotaSpec, ResourceGroupSpec, StopPolicy, Taint, TaintEffect,
 };
 
+use crate::places::TOPOLOGIES;
 use crate::random::Random;
 use crate::world::World;
 
@@ -54,6 +55,7 @@ impl World {
         if random.once_in(4) {
             nodes.taints.push(Taint { key: "spot".into(), value: "".into(), effect: TaintEffect::NoSchedule });
         }
+        nodes.topology = random.once_in(2).then(|| (*random.pick(TOPOLOGIES)).into());
         self.apply(Change::Flavor(FlavorSpec { name, nodes }));
     }
 

@@ -76,6 +76,16 @@ impl World {
         let mut pod_sets: Vec<PodSetSpec> = (0..count).map(|index| self.pod_set(random, index)).collect();
         if random.once_in(3) {
             pod_sets.iter_mut().for_each(|pod_set| pod_set.group = Some("together".into()));
+            if let [leader, workers] = &mut pod_sets[..]
+                && !self.weather.has_nonsense
+            {
+                // Where they are placed, one leads the others, and both ask for the same place.
+                leader.topology.clone_from(&workers.topology);
+                if let Some(request) = &mut leader.topology {
+                    request.slices.clear();
+                    (leader.count, leader.min_count) = (1, None);
+                }
+            }
         }
         pod_sets
     }
@@ -107,6 +117,14 @@ impl World {
                 is_limited: false,
             };
             pod_set.placement = PodPlacement { tolerations: vec![any], ..pod_set.placement };
+        }
+        pod_set.topology = self.topology_request(random);
+        if let Some(slice) =
+            pod_set.topology.as_ref().and_then(|request| request.slices.first()).filter(|slice| slice.size > 0)
+        {
+            // Whole slices, and all of them: a part of a slice is nowhere at home.
+            pod_set.count *= slice.size;
+            pod_set.min_count = None;
         }
         if self.weather.has_nonsense && random.once_in(3) {
             pod_set.requests.push(((*random.pick(RESOURCES)).into(), self.amount(random)));

@@ -100,9 +100,11 @@ impl World {
     }
 
     pub(crate) fn cycle(&mut self) -> usize {
+        let left = self.left_on_nodes();
         let effects = self.call(Call::Cycle);
         if !self.weather.has_nonsense {
             Model::new(&self.queues, &self.cohorts, &self.engine).check_reservations(&effects);
+            self.check_places(&left, &effects);
         }
         self.receive(effects)
     }
