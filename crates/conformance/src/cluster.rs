@@ -125,7 +125,13 @@ impl Cluster {
                 "cqSnapshot.AddUsage" => {
                     let queue = args[0].as_str().context("usage is charged to a queue")?;
                     self.charge(queue, &args[1]["Quota"]["Assigned"])?;
+                    for (flavor, domains) in args[1]["TAS"].as_object().into_iter().flatten() {
+                        for domain in domains.as_array().into_iter().flatten() {
+                            self.occupy(queue, flavor, domain)?;
+                        }
+                    }
                 }
+                "tas.SyncNode" => self.add(&args[0])?,
                 op if op.starts_with("cache.Add") || op.starts_with("queues.Add") => self.add(&args[0])?,
                 _ => {}
             }
@@ -152,6 +158,32 @@ impl Cluster {
             "metadata": {"name": format!("usage-{}", self.workloads.len()), "namespace": "usage"},
             "spec": {"podSets": pod_sets},
             "status": {"admission": {"clusterQueue": queue, "podSetAssignments": assigned}, "conditions": [reserved]},
+        }))
+    }
+
+    /// Lets pods of nobody use so much of a node, and nothing of the queue's quota.
+    pub(crate) fn occupy(&mut self, queue: &str, flavor: &str, domain: &Value) -> Result<()> {
+        let needs = domain["SinglePodRequests"].as_object().into_iter().flatten();
+        let needs: serde_json::Map<String, Value> = needs
+            .map(|(name, amount)| (name.clone(), json!(self.formatter.quantity(name, amount.as_i64().unwrap_or(0)))))
+            .collect();
+        let flavors: serde_json::Map<String, Value> = needs.keys().map(|name| (name.clone(), json!(flavor))).collect();
+        let nothing: serde_json::Map<String, Value> = needs.keys().map(|name| (name.clone(), json!("0"))).collect();
+        let count = &domain["Count"];
+        let values: Vec<Value> =
+            domain["Values"].as_array().into_iter().flatten().map(|value| json!({"universal": value})).collect();
+        let placed = json!({"levels": ["kubernetes.io/hostname"], "slices": [
+            {"domainCount": 1, "podCounts": {"universal": count}, "valuesPerLevel": values}]});
+        let reserved = json!({"type": "QuotaReserved", "status": "True", "reason": "Charged", "message": "",
+                              "lastTransitionTime": self.now});
+        self.add(&json!({
+            "kind": "Workload",
+            "metadata": {"name": format!("pods-{}", self.workloads.len()), "namespace": "usage"},
+            "spec": {"podSets": [{"name": "main", "count": count, "template": {"spec": {"containers": [
+                {"name": "c", "resources": {"requests": needs}}]}}}]},
+            "status": {"conditions": [reserved], "admission": {"clusterQueue": queue, "podSetAssignments": [{
+                "name": "main", "count": count, "flavors": flavors, "resourceUsage": nothing,
+                "topologyAssignment": placed}]}},
         }))
     }
 

@@ -3,8 +3,6 @@
 //! Whether a case is deferred follows from what is in it, never from its name, so a case that only stands near such a
 //! part still counts. The rules are here and nowhere else; when a part is built, its rule is deleted.
 
-use std::collections::BTreeSet;
-
 use serde_json::Value;
 
 use crate::corpus::Case;
@@ -19,30 +17,12 @@ struct Rule {
     applies: fn(&[&Value]) -> bool,
 }
 
-const RULES: [Rule; 3] = [
-    Rule { needs: TOPOLOGIES, applies: needs_topology },
+const RULES: [Rule; 2] = [
     Rule { needs: DEVICES, applies: needs_devices },
     Rule { needs: "a client of the API server", applies: needs_client },
 ];
 
-const TOPOLOGIES: &str = "topology-aware scheduling";
 const DEVICES: &str = "dynamic resource allocation";
-
-/// Fields that only mean something where pods are placed in a topology.
-const TOPOLOGY_FIELDS: [&str; 12] = [
-    "delayedTopologyRequest",
-    "levels",
-    "nodes",
-    "topologyAssignment",
-    "topologyRequest",
-    "unhealthyNodes",
-    "DelayedTopologyRequest",
-    "TASFlavors",
-    "TopologyAssignment",
-    "TopologyRequest",
-    "UnhealthyNodes",
-    "WorkloadsTopologyRequests",
-];
 
 const DEVICE_FIELDS: [&str; 6] = [
     "deviceClassMappings",
@@ -56,6 +36,9 @@ const DEVICE_KINDS: [&str; 4] = ["DeviceClass", "ResourceClaim", "ResourceClaimT
 
 /// What the case needs that is not there yet.
 pub fn reason(package: &str, case: &Case) -> Option<&'static str> {
+    if package == "pkg-controller-tas" && case.has("wantMetricsCount") {
+        return Some("a measure of how long the gates of topologies stay closed");
+    }
     if package.starts_with("pkg-controller-job") {
         return of_jobs(case);
     }
@@ -71,17 +54,7 @@ pub fn reason(package: &str, case: &Case) -> Option<&'static str> {
         let is_found_by_devices = package.ends_with("-indexer") && names_extended_resource(case.raw("want"));
         return (needs_devices(&parts) || is_found_by_devices).then_some(DEVICES);
     }
-    let needs = |rule: &&Rule| (rule.applies)(&parts);
-    if case.has("nodes") && (case.has("podSets") || case.has("workloads")) {
-        return RULES.iter().filter(|rule| rule.needs != TOPOLOGIES).find(needs).map(|rule| rule.needs);
-    }
-    if is_about_topologies(&case.source) {
-        return Some(TOPOLOGIES);
-    }
-    if only_asks_for_readiness(case) {
-        return None;
-    }
-    RULES.iter().find(needs).map(|rule| rule.needs)
+    RULES.iter().find(|rule| (rule.applies)(&parts)).map(|rule| rule.needs)
 }
 
 /// What a case of a job kind needs. Kueue keeps the tests of how jobs are sent to other clusters in files of their own.
@@ -101,49 +74,6 @@ fn of_jobs(case: &Case) -> Option<&'static str> {
 fn names_extended_resource(found: &Value) -> bool {
     let mut values = found.as_array().into_iter().flatten().filter_map(Value::as_str);
     values.any(|value| value.split_once('/').is_some_and(|(domain, _)| domain.ends_with(".com")))
-}
-
-/// Kueue keeps the tests of how pods are placed in files of their own.
-fn is_about_topologies(source: &str) -> bool {
-    source.rsplit('/').next().is_some_and(|file| file.starts_with("tas_"))
-}
-
-/// Whether a queue may admit depends on topologies being there, not on what is in them.
-fn only_asks_for_readiness(case: &Case) -> bool {
-    case.has("wantReason") && case.has("wantMessage") && case.has("cq") && !case.has("nodes") && !case.has("workloads")
-}
-
-fn needs_topology(parts: &[&Value]) -> bool {
-    let mut with_topology = BTreeSet::new();
-    let mut in_queues = BTreeSet::new();
-    let mut is_asked_for = false;
-    for_each_object(parts, &mut |object| {
-        is_asked_for |= (has_field(object, &TOPOLOGY_FIELDS) && !only_groups(object))
-            || matches!(kind(object), "Node" | "Topology");
-        match kind(object) {
-            "ResourceFlavor" if object["spec"].get("topologyName").is_some() => {
-                with_topology.extend(object["metadata"]["name"].as_str());
-            }
-            "ClusterQueue" => in_queues.extend(flavors_of(object)),
-            _ => {}
-        }
-    });
-    // A flavor with a topology matters only where a queue offers it.
-    is_asked_for || !with_topology.is_disjoint(&in_queues)
-}
-
-/// Whether a pod set asks for the same flavor as others, and for no place: that is decided without a topology.
-fn only_groups(pod_set: &Value) -> bool {
-    let asked: Vec<&str> = TOPOLOGY_FIELDS.into_iter().filter(|field| has_field(pod_set, &[field])).collect();
-    let request = pod_set["topologyRequest"].as_object();
-    asked == ["topologyRequest"] && request.is_some_and(|request| request.keys().all(|key| key == "podSetGroupName"))
-}
-
-fn flavors_of(queue: &Value) -> impl Iterator<Item = &str> {
-    let groups = queue["spec"]["resourceGroups"].as_array().into_iter().flatten();
-    groups
-        .flat_map(|group| group["flavors"].as_array().into_iter().flatten())
-        .filter_map(|flavor| flavor["name"].as_str())
 }
 
 fn needs_devices(parts: &[&Value]) -> bool {
@@ -212,14 +142,6 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn a_flavor_with_a_topology_defers_only_where_a_queue_offers_it() {
-        let flavor = json!({"kind": "ResourceFlavor", "metadata": {"name": "tas"}, "spec": {"topologyName": "t"}});
-        let queue = |flavor: &str| json!([{"kind": "ClusterQueue", "spec": {"resourceGroups": [{"flavors": [{"name": flavor}]}]}}]);
-        assert!(!needs_topology(&[&flavor, &queue("plain")]));
-        assert!(needs_topology(&[&flavor, &queue("tas")]));
-    }
-
-    #[test]
     fn an_error_that_the_api_server_is_to_answer_with_defers_and_an_expected_one_does_not() {
         let error = json!({"error": "refused"});
         assert!(needs_client(&[&json!({"err": error})]) && needs_client(&[&json!({"args": {"patchErr": error}})]));
@@ -227,17 +149,9 @@ mod tests {
     }
 
     #[test]
-    fn tests_about_placement_are_known_by_their_file() {
-        assert!(is_about_topologies("pkg/cache/scheduler/tas_cache_test.go:61"));
-        assert!(!is_about_topologies("pkg/cache/scheduler/cache_test.go:61"));
-    }
-
-    #[test]
-    fn a_request_for_a_topology_or_a_device_defers_wherever_it_stands() {
+    fn a_device_defers_wherever_it_stands() {
         let pods = json!({"podSets": [{"topologyRequest": {"required": "rack"}}]});
-        assert!(needs_topology(&[&pods]) && !needs_devices(&[&pods]));
-        assert!(!needs_topology(&[&json!({"podSets": [{"topologyRequest": {}}]})]));
-        assert!(!needs_topology(&[&json!({"podSets": [{"topologyRequest": {"podSetGroupName": "both"}}]})]));
+        assert!(!needs_devices(&[&pods]));
         assert!(needs_devices(&[&json!({"objects": [{"kind": "DeviceClass"}]})]));
     }
 }

@@ -18,6 +18,10 @@ const NO_POD_SELECTOR: &str = "pods are not selected by their labels, which no c
 /// Why a recording in which Kueue waits for its own writes may differ.
 const SEEN_IS_SEEN: &str = "a pod that is seen without its gate is not waited for any more";
 
+/// Why a recording of a node may differ.
+const NO_PLACE_DEPENDS_ON_IT: &str =
+    "annotations of a node, its conditions but Ready, and since when it has a taint, wake nobody";
+
 /// Why the case may have another outcome than the recorded one, if it may.
 pub(crate) fn difference(case: &Case) -> Option<&'static str> {
     if case.row().to_string().contains(SIBLING_ADMITTED) {
@@ -29,6 +33,9 @@ pub(crate) fn difference(case: &Case) -> Option<&'static str> {
     if case.has("expectUIDs") {
         return Some(SEEN_IS_SEEN);
     }
+    if case.has("oldNode") && bare(case.raw("oldNode")) == bare(case.raw("newNode")) {
+        return Some(NO_PLACE_DEPENDS_ON_IT);
+    }
     (case.raw("enableFairSharing") == true && has_incomplete_preemption(case)).then_some(NEVER_BY_DEFAULT)
 }
 
@@ -36,4 +43,18 @@ fn has_incomplete_preemption(case: &Case) -> bool {
     let queues = case.raw("additionalClusterQueues").as_array().into_iter().flatten();
     let preemption = |queue: &'_ Value| queue["spec"]["preemption"].as_object().cloned();
     queues.filter_map(preemption).any(|preemption| !preemption.contains_key("reclaimWithinCohort"))
+}
+
+/// A node without what no placement depends on.
+fn bare(node: &Value) -> Value {
+    let mut node = node.clone();
+    node["metadata"]["annotations"] = Value::Null;
+    node["metadata"]["resourceVersion"] = Value::Null;
+    let conditions = node["status"]["conditions"].take();
+    let ready = conditions.as_array().and_then(|all| all.iter().find(|condition| condition["type"] == "Ready"));
+    node["status"]["conditions"] = ready.map_or(Value::Null, |ready| ready["status"].clone());
+    for taint in node["spec"]["taints"].as_array_mut().into_iter().flatten() {
+        taint["timeAdded"] = Value::Null;
+    }
+    node
 }

@@ -31,6 +31,26 @@ pub const NOT_APPLICABLE: &[(&str, &str)] = &[
         "hashes and moves are code and not recorded; counts of shapes are held to a model by a property test",
     ),
     (
+        "pkg-cache-scheduler/TestCompareDomainCapacityAndEntropy",
+        "the domains are built in code and not recorded; balanced placements are compared as a whole",
+    ),
+    (
+        "pkg-cache-scheduler/TestFreeCapacityPerDomain",
+        "prints a snapshot that is built in code and not recorded; TestSnapshotLog compares the same account",
+    ),
+    (
+        "pkg-cache-scheduler/TestPruneDomainsBelowThreshold",
+        "the domains are built in code and not recorded; balanced placements are compared as a whole",
+    ),
+    (
+        "pkg-cache-scheduler/TestSelectOptimalDomainSetToFitStableTieBreak",
+        "the domains are built in code and not recorded; the order of equal domains is compared in other tests",
+    ),
+    (
+        "pkg-cache-scheduler/TestSnapshotWithReusedTreeMatchesColdBuild",
+        "compares two copies that Kueue makes of its nodes; ours are never copied, and a property test holds answers after changes to those of an engine that knew no other state",
+    ),
+    (
         "pkg-config/TestDefaultTransformStripsManagedFields",
         "what an informer's cache drops; the recorded objects have no managed fields, so input and output are the same",
     ),
@@ -108,8 +128,16 @@ pub const NOT_APPLICABLE: &[(&str, &str)] = &[
     ),
     ("pkg-util-slices/TestToRefMap", "indexes a slice by pointers to its elements"),
     ("pkg-util-strings/TestStringContainsSubstrings", "searches a text; used by Kueue's own test helpers only"),
+    (
+        "pkg-util-tas/TestBelongsTo",
+        "whether one text begins with another; which domain is part of which shows in every replacement of a node",
+    ),
     ("pkg-util-tas/TestChunkCount", "divides and rounds up; the slices that come of it are compared"),
     ("pkg-util-tas/TestCompactDomainRuns", "groups equal neighbours; the slices that come of it are compared"),
+    (
+        "pkg-util-tas/TestNodeNameFromDomainID",
+        "takes apart a text that Kueue knows a domain by; a domain here is told by its values",
+    ),
     ("pkg-util-tas/TestReusableHostnamePrefixKeys", "a step of the encoding whose result is compared as a whole"),
     ("pkg-util-testing/TestHaveConditionStatusAndReason", "a matcher for Kueue's own Go tests"),
     ("pkg-util-tlsconfig/TestBuildTLSOptions", "copies three numbers into the options of Go's TLS library"),

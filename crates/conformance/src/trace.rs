@@ -74,6 +74,7 @@ impl Replay {
             ("cqSnapshot" | "snapshot", _) => self.call_snapshot(verb, args),
             ("queues", "Heads") => self.take_heads(),
             ("queues", "RequeueWorkload") => self.give_back(&args[0], reason(&args[1])?, &args[2]),
+            ("tas", "SyncNode" | "UpdateNonTASUsage") => self.add(&args[0]),
             ("cache" | "queues", _) => self.call_cache(verb, &args[0]),
             _ => Err(Failure(format!("no such call: {operation}"))),
         }

@@ -28,6 +28,7 @@ pub const RUNNERS: Runners = &[
     ("TestPushOrUpdateGenerationChanged", places::push),
     ("TestPushOrUpdateRespectsInadmissibleHashes", shapes::push),
     ("TestQueueInadmissibleWorkloads", places::wake),
+    ("TestQueueSecondPassIfNeeded", places::second_pass),
     ("TestRecordInadmissibleHash", shapes::sleep),
     ("TestRequeueHashTriggerByReason", shapes::which_reasons),
     ("TestRequeueWorkloadStrictFIFO", places::requeue_in_manager),

@@ -10,6 +10,7 @@ use kueue_engine::{Change, Key, Name};
 use serde_json::{Value, json};
 
 use super::Runners;
+use super::pkg_cache_scheduler::nodes;
 use crate::cluster::{Cluster, read};
 use crate::compare::{Rules, equal};
 use crate::corpus::{Case, Failure};
@@ -19,6 +20,7 @@ pub const RUNNERS: Runners = &[
     ("TestGetWorkloadStatus", health),
     ("TestIsTAS", request),
     ("TestNodeFailureReconciler", failing_nodes),
+    ("TestNodeHandler_Update", nodes::node_matters),
     ("TestPodUsageReconcilerCreate", came),
     ("TestPodUsageReconcilerDelete", went),
     ("TestPodUsageReconcilerUpdatePredicate", changed),

@@ -19,10 +19,13 @@ pub const RUNNERS: Runners = &[
     ("TestScheduleForAFS", afs::schedule),
     ("TestScheduleConcurrentAdmission", cycles::cycle),
     ("TestScheduleForFairSharing", cycles::schedule),
+    ("TestScheduleForPreserveFlavorScanProgress", places::keeps_progress),
     ("TestScheduleForTAS", places::schedule),
     ("TestScheduleForTASCohorts", places::schedule),
     ("TestScheduleForTASPreemption", places::schedule),
+    ("TestScheduleForTASWhenWorkloadModifiedConcurrently", places::modified_concurrently),
     ("TestScheduleRecomputePreemptionTargets", cycles::schedule),
     ("TestSchedulerWhenWorkloadModifiedConcurrently", context::modified_concurrently),
+    ("TestSecondPassSkipsWaitForPodsReadyBlock", places::despite_block),
     ("TestShouldApplyEntryPenalty", afs::charges),
 ];

@@ -1,10 +1,12 @@
 //! The compact form of topology assignments.
 
-use kueue_api::kueue::topology_assignment::{TopologyDomainAssignment, decode, encode, encode_by_hostname_prefix};
+use kueue_api::kueue::topology_assignment::{
+    TopologyDomainAssignment, assigned_nodes, decode, encode, encode_by_hostname_prefix,
+};
 use kueue_api::kueue::v1beta2::TopologyAssignment;
 use kueue_core::field::Error;
 use serde::Deserialize;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::Runners;
 use crate::compare::equal;
@@ -18,6 +20,11 @@ pub const RUNNERS: Runners = &[
             &encode_by_hostname_prefix(&plain.levels, &plain.domains).map_err(|error| failure(&error))?,
         )
     }),
+    ("TestHasNodeInPodSetAssignment", |case| {
+        let admission = json!({"clusterQueue": "", "podSetAssignments": [case.raw("psa")]});
+        on_node(case, &admission)
+    }),
+    ("TestHasTASAssignmentOnNode", |case| on_node(case, case.raw("admission"))),
     ("TestInternalFromV1Beta2", unpacked),
     ("TestInternalSeqFromV1Beta2", unpacked),
     ("TestPodCounts", |case| {
@@ -32,6 +39,17 @@ pub const RUNNERS: Runners = &[
         equal(&Plain::read(expected("internal"))?.domains, &domains(&wanted(expected("want"))?)?)
     }),
 ];
+
+/// Whether pods of an admission are on a node.
+fn on_node(case: &Case, admission: &Value) -> Result<(), Failure> {
+    // Kueue asks this of workloads that run.
+    let admitted = json!({"type": "Admitted", "status": "True", "reason": "Admitted", "message": "",
+                          "lastTransitionTime": case.base_time});
+    let status = json!({"admission": admission, "conditions": [admitted]});
+    let status = corpus::decode("a status", &status)?.unwrap_or_default();
+    let nodes = assigned_nodes(&status).map_err(|error| failure(&error))?;
+    equal(&case.arg::<bool>("want")?, &nodes.contains(&case.arg::<String>("nodeName")?))
+}
 
 /// The expanded form, spelled as in Go.
 #[derive(Default, Deserialize)]

@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use kueue_api::kueue::topology_assignment::assigned_nodes;
 use kueue_api::kueue::v1beta2::{AdmissionCheckState, ClusterQueue, PodSet, ReclaimablePod, Workload, WorkloadStatus};
 use kueue_api::pod_sets;
+use kueue_core::duration::Duration;
 use kueue_engine::{Engine, Handover, Key, RequeueReason, Settings, Told};
 use kueue_translate::ResourceRules;
 use serde_json::{Value, json};
@@ -33,6 +34,7 @@ pub const RUNNERS: Runners = &[
     ("TestIsExplicitlyRequestingTAS", asks_for_topology),
     ("TestIsOnHold", status::is_on_hold),
     ("TestLimitReclaimablePodsToPodSetSizes", limit_reclaimable),
+    ("TestNeedsSecondPass", needs_second_pass),
     ("TestNewInfo", requests::new_info),
     ("TestPodSetsCounts_HasFewerReplicasThan", has_fewer),
     ("TestPropagateResourceRequests", requests::propagate),
@@ -71,6 +73,11 @@ impl Bench {
 
     pub(super) fn engine(&mut self) -> &mut Engine {
         &mut self.0.engine
+    }
+
+    /// Tells about anything else.
+    fn add(&mut self, kind: &str, object: &Value) -> Result<(), Failure> {
+        self.0.add_as(kind, object).map_err(|error| Failure(format!("{error:#}")))
     }
 
     /// Tells about a workload of the bench's queue, under a name of the runner's choice.
@@ -192,6 +199,19 @@ fn priority_changed(case: &Case) -> Result<(), Failure> {
 fn asks_for_topology(case: &Case) -> Result<(), Failure> {
     let sets: Vec<PodSet> = case.arg("podSets")?;
     equal(&case.arg::<bool>("want")?, &pod_sets::ask_for_topology(&sets))
+}
+
+/// Whether the workload comes for places once more, after the moment that it waits.
+fn needs_second_pass(case: &Case) -> Result<(), Failure> {
+    let mut workload: Workload = case.arg("wl")?;
+    let queue = workload.status.admission.as_ref().map_or("cq", |admission| &admission.cluster_queue).to_owned();
+    let mut bench = Bench::new(case, Some(named_queue(&queue)), ResourceRules::default())?;
+    workload.status.admission.iter_mut().for_each(|admission| admission.cluster_queue.clone_from(&queue));
+    let key = bench.tell("wl", &workload)?;
+    let now = bench.0.now + Duration::from_seconds(1);
+    bench.engine().settle(now);
+    let comes = bench.engine().second_pass().any(|coming| *coming == key);
+    equal(&case.arg::<bool>("want")?, &comes)
 }
 
 fn used_nodes(case: &Case) -> Result<(), Failure> {

@@ -3,12 +3,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use kueue_api::config::v1beta2::{CustomLabel, SourceKind};
+use kueue_core::duration::Duration;
 use kueue_core::gates::Gate;
 use kueue_engine::{Handover, RequeueReason, Told};
 use kueue_translate::MetricLabels;
 use serde_json::{Value, json};
 
 use super::{Waiting, names, only_queue, waiting};
+use crate::cluster::Cluster;
 use crate::compare::equal;
 use crate::corpus::{Case, Failure};
 use crate::trace::{Replay, key_of, split, tried};
@@ -179,4 +181,34 @@ pub(super) fn carries_progress(case: &Case) -> Result<(), Failure> {
     replay.call("queues.AddOrUpdateWorkload", &update["args"])?;
     let wanted = case.arg::<bool>("wantCarried")?.then_some(recorded);
     equal(&wanted, &replay.cluster.engine.tried_flavors(&key))
+}
+
+/// Who comes for places after the wait, and whether a change of a workload lets it begin to wait.
+pub(super) fn second_pass(case: &Case) -> Result<(), Failure> {
+    let mut cluster = Cluster::for_case(case, None)?;
+    cluster.add(&json!([
+        {"kind": "Namespace", "metadata": {"name": "default"}},
+        {"kind": "AdmissionCheck", "metadata": {"name": "prov-check"},
+         "spec": {"controllerName": "kueue.x-k8s.io/provisioning-request"},
+         "status": {"conditions": [{"type": "Active", "status": "True", "reason": "", "message": "",
+                                    "lastTransitionTime": cluster.now}]}},
+        {"kind": "Topology", "metadata": {"name": "t"},
+         "spec": {"levels": [{"nodeLabel": "kubernetes.io/hostname"}]}},
+        {"kind": "ResourceFlavor", "metadata": {"name": "tas-default"}, "spec": {"topologyName": "t"}},
+        {"kind": "ClusterQueue", "metadata": {"name": "tas-main"}, "spec": {
+            "namespaceSelector": {},
+            "admissionChecksStrategy": {"admissionChecks": [{"name": "prov-check"}]},
+            "resourceGroups": [{"coveredResources": ["cpu"], "flavors": [
+                {"name": "tas-default", "resources": [{"name": "cpu", "nominalQuota": "10"}]}]}]}},
+        {"kind": "LocalQueue", "metadata": {"name": "tas-main", "namespace": "default"},
+         "spec": {"clusterQueue": "tas-main"}},
+    ]))?;
+    for workload in case.raw("workloads").as_array().into_iter().flatten().chain([case.raw("updateWorkload")]) {
+        cluster.add(workload)?;
+        cluster.engine.settle(cluster.now);
+    }
+    let wait: Duration = case.arg::<String>("passTime")?.parse().map_err(|_| Failure("the time to pass".to_owned()))?;
+    cluster.engine.settle(cluster.now + wait);
+    let ready: BTreeSet<String> = cluster.engine.second_pass().map(ToString::to_string).collect();
+    equal(&case.arg::<BTreeSet<String>>("wantReady")?, &ready)
 }

@@ -68,6 +68,30 @@ pub(super) fn of_flavor(case: &Case) -> Result<(), Failure> {
     Ok(())
 }
 
+/// One pod set whose pods of a failed node need other places.
+pub(super) fn replacement(case: &Case) -> Result<(), Failure> {
+    let levels = if case.has("levels") { case.raw("levels") } else { case.scope("defaultLevels") };
+    let mut cluster = cluster(case, levels)?;
+    use_by_sibling(&mut cluster, case.raw("priorFlavorUsage"))?;
+    let row = json!({
+        "podSetName": "main", "count": case.raw("count"), "requests": {"cpu": 1000},
+        "topologyRequest": case.raw("topologyRequest"),
+    });
+    let question = PlaceQuestion {
+        pod_sets: vec![pod_set(&mut cluster, &row)?],
+        current: vec![assignment_of(case.raw("existingTA"))?],
+        failed_node: case.raw("unhealthyNode").as_str().map(Name::from),
+        ..PlaceQuestion::default()
+    };
+    let actual = match cluster.engine.places(&FLAVOR.into(), &question).into_iter().next().flatten() {
+        Some(Ok(place)) => json!({"assignment": shown(&place)}),
+        Some(Err(reason)) => json!({"reason": reason}),
+        None => json!({}),
+    };
+    let wanted = json!({"assignment": case.raw("wantAssignment"), "reason": case.raw("wantReason")});
+    Rules::equate_empty().ignoring(&["$type"]).same(&wanted, &actual)
+}
+
 /// What somebody with another flavor over the same nodes uses.
 fn use_by_sibling(cluster: &mut Cluster, usage: &Value) -> Result<(), Failure> {
     for (index, used) in usage.as_array().into_iter().flatten().enumerate() {
@@ -93,7 +117,7 @@ fn use_by_sibling(cluster: &mut Cluster, usage: &Value) -> Result<(), Failure> {
     Ok(())
 }
 
-fn pod_set(cluster: &mut Cluster, row: &Value) -> Result<PodSetSpec, Failure> {
+pub(super) fn pod_set(cluster: &mut Cluster, row: &Value) -> Result<PodSetSpec, Failure> {
     let mut request = row["topologyRequest"].clone();
     if !row["podSetGroupName"].is_null() {
         request["podSetGroupName"] = row["podSetGroupName"].clone();
@@ -129,7 +153,7 @@ fn assignment_of(compact: &Value) -> Result<Option<TopologyAssignment>, Failure>
     Ok(kueue_translate::topology_to_engine(&read(compact)?))
 }
 
-fn shown(place: &TopologyAssignment) -> Value {
+pub(super) fn shown(place: &TopologyAssignment) -> Value {
     let domain = |share: &DomainShare| {
         let values: Vec<&Name> = share.values.iter().collect();
         json!({"Values": values, "Count": share.count})

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use kueue_engine::{Engine, PoolView};
 use serde_json::{Value, json};
 
+use super::nodes;
 use crate::compare::equal;
 use crate::corpus::{Case, Failure};
 use crate::trace::{Replay, key_of};
@@ -99,6 +100,9 @@ pub(super) fn generation(case: &Case) -> Result<(), Failure> {
 }
 
 pub(super) fn snapshot(case: &Case) -> Result<(), Failure> {
+    if case.has("wantTASUsage") {
+        return nodes::shared(case);
+    }
     let mut replay = Replay::of(case)?;
     // In the test, workloads exist before the queues that they are admitted to.
     for workload in case.raw("wls").as_array().into_iter().flatten() {

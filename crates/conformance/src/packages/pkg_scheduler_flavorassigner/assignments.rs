@@ -51,7 +51,7 @@ pub(super) fn obstacles(case: &Case) -> Result<(), Failure> {
     Ok(())
 }
 
-fn assign(case: &Case) -> Result<AssignmentView, Failure> {
+pub(super) fn assign(case: &Case) -> Result<AssignmentView, Failure> {
     let fair_sharing = (case.raw("enableFairSharing") == true).then(FairSharing::default);
     let mut cluster = Cluster::for_case(case, fair_sharing)?;
     cluster.replay(&case.trace)?;
@@ -59,6 +59,7 @@ fn assign(case: &Case) -> Result<AssignmentView, Failure> {
     let queue = queues
         .chain([case.local("testCq"), case.scope("cq")])
         .find_map(|queue| queue["metadata"]["name"].as_str())
+        .or_else(|| queue_of_trace(&case.trace))
         .ok_or_else(|| Failure("no queue is asked about".to_owned()))?;
     let mut workload = case.local("wlInfo")["Obj"].clone();
     let old = if case.has("preemptWorkloadSlice") { case.raw("preemptWorkloadSlice") } else { case.raw("replaceWl") };
@@ -79,6 +80,12 @@ fn assign(case: &Case) -> Result<AssignmentView, Failure> {
     };
     let view = cluster.engine.would_assign(&key_of(&workload)?, queue, Oracle::Told(&answer));
     view.ok_or_else(|| Failure("the engine does not know the workload".to_owned()))
+}
+
+/// The first queue that the recorded calls tell of.
+fn queue_of_trace(trace: &Value) -> Option<&str> {
+    let mut added = list(trace).filter(|call| call["op"] == "cache.AddClusterQueue");
+    added.find_map(|call| call["args"][0]["metadata"]["name"].as_str())
 }
 
 /// The slice that is replaced, which the case knows by what it holds.
@@ -110,7 +117,7 @@ pub(super) fn old_slice(info: &Value, namespace: &str, queue: &str) -> Value {
     })
 }
 
-fn outlook(told: &Value) -> Outlook {
+pub(super) fn outlook(told: &Value) -> Outlook {
     match told.as_str() {
         Some("Reclaim") => Outlook::Reclaim,
         Some("Preempt") => Outlook::Preempt,

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use kueue_api::core_v1::{LimitRange, PodSpec, ResourceList};
+use kueue_api::kueue::names::HOSTNAME_LABEL;
 use kueue_api::kueue::v1beta2::Workload;
 use kueue_api::limit_range::Summary;
 use kueue_core::resource::Formatter;
@@ -11,7 +12,7 @@ use kueue_translate::{ResourceRules, Transformation, status_to_engine};
 use serde_json::{Map, Value, json};
 
 use super::super::field_errors::{Compared, same_errors};
-use super::{Bench, from_json};
+use super::{Bench, from_json, named_queue};
 use crate::compare::{Rules, equal};
 use crate::corpus::{Case, Failure};
 
@@ -40,9 +41,48 @@ pub(super) fn new_info(case: &Case) -> Result<(), Failure> {
     let mut bench = Bench::new(case, None, rules_of(case.raw("infoOptions"))?)?;
     let key = bench.tell("wl", &workload)?;
     let got = shown(&bench.engine().requests(&key));
-    Rules::equate_empty().ignoring(&["$type"]).same(&without_zeros(case.raw("wantInfo.TotalRequests")), &got)?;
+    let rules = Rules::equate_empty().ignoring(&["$type", "TopologyRequest"]);
+    rules.same(&without_zeros(case.raw("wantInfo.TotalRequests")), &got)?;
+    for pod_set in case.raw("wantInfo.TotalRequests").as_array().into_iter().flatten() {
+        same_room(case, &workload, pod_set)?;
+    }
     let queue = workload.status.admission.map(|admission| admission.cluster_queue).unwrap_or_default();
     equal(&case.arg::<String>("wantInfo.ClusterQueue")?, &queue)
+}
+
+/// What the pods of a placed pod set use of their nodes, which is theirs and not what it was made to count for.
+fn same_room(case: &Case, workload: &Workload, wanted: &Value) -> Result<(), Failure> {
+    let domains: Vec<&Value> = wanted["TopologyRequest"]["DomainRequests"].as_array().into_iter().flatten().collect();
+    if domains.is_empty() {
+        return Ok(());
+    }
+    let queue = workload.status.admission.as_ref().map(|admission| named_queue(&admission.cluster_queue));
+    let mut bench = Bench::new(case, queue, rules_of(case.raw("infoOptions"))?)?;
+    let flavor = wanted["Flavors"]["cpu"].as_str().unwrap_or_default();
+    let levels = json!({"levels": [{"nodeLabel": HOSTNAME_LABEL}]});
+    bench.add("Topology", &json!({"metadata": {"name": "t"}, "spec": levels}))?;
+    bench.add("ResourceFlavor", &json!({"metadata": {"name": flavor}, "spec": {"topologyName": "t"}}))?;
+    for domain in &domains {
+        let name = &domain["Values"][0];
+        let status = json!({"conditions": [{"type": "Ready", "status": "True"}]});
+        bench.add("Node", &json!({"metadata": {"name": name, "labels": {HOSTNAME_LABEL: name}}, "status": status}))?;
+    }
+    bench.tell("wl", workload)?;
+    let mut wanted: Vec<Value> = Vec::new();
+    for domain in &domains {
+        let count = domain["Count"].as_i64().unwrap_or_default();
+        let one = domain["SinglePodRequests"].as_object().into_iter().flatten();
+        let mut all: BTreeMap<String, i64> =
+            one.map(|(name, amount)| (name.clone(), amount.as_i64().unwrap_or_default() * count)).collect();
+        all.insert("pods".to_owned(), count);
+        wanted.push(json!({"at": domain["Values"], "used": all}));
+    }
+    let found = bench.engine().domains(flavor).into_iter().map(|domain| {
+        let used: BTreeMap<&str, i64> = domain.used.iter().map(|(name, amount)| (&**name, *amount)).collect();
+        let at: Vec<&str> = domain.values.iter().map(|value| &**value).collect();
+        json!({"at": at, "used": used})
+    });
+    equal(&json!(wanted), &json!(found.collect::<Vec<_>>()))
 }
 
 pub(super) fn update(case: &Case) -> Result<(), Failure> {
