@@ -245,6 +245,7 @@ scenarios! {
     quota_changes_under_load "quota-change"
     a_single_job_completes "single-job"
     queues_are_stopped_and_drained "stop-and-drain"
+    jobs_without_a_queue_wait_in_the_one_for_everybody "default-queue"
     a_deployment_is_scaled_and_rolled "deployment"
     pods_start_together "pods-gang"
     a_group_is_edited_halfway "pods-group-edited"

@@ -184,6 +184,39 @@ fn one_of_many_is_found_by_its_owner_or_its_looks() {
 }
 
 #[test]
+fn a_step_may_be_refused_with_the_right_words_only() {
+    let refused = "{delete: {apiVersion: v1, kind: Pod, name: a}, with: 404 not found}";
+    let steps = format!(
+        "
+- refused: {refused}
+- repeat: {{times: 3, steps: [{{refused: {refused}}}, {{pass: 1s}}]}}
+- refused: {{delete: {{apiVersion: v1, kind: Pod, name: a}}, with: 403}}"
+    );
+    check(
+        &steps,
+        &expect![[r#"
+        step 3: not refused with "403" but: cannot delete /api/v1/namespaces/demo/pods/a: 404 not found
+    "#]],
+    );
+    check(
+        "- refused: {pass: 1s, with: never}",
+        &expect![[r#"
+        step 1: nobody said no, and certainly not "never"
+    "#]],
+    );
+}
+
+#[test]
+fn only_a_bed_with_a_manager_stops_it() {
+    check(
+        "- stop: manager",
+        &expect![[r#"
+        step 1: this bed has no manager that could be stopped and started
+    "#]],
+    );
+}
+
+#[test]
 fn mistakes_in_a_scenario_are_told() {
     check(
         "- expect: {apiVersion: v1, kind: Pod, name: a, owner: b}",
