@@ -32,6 +32,9 @@ pub enum Subject {
         /// Small and short: shows that everything runs; the figures say little.
         #[arg(long)]
         quick: bool,
+        /// Count the instructions of one request with callgrind instead of time.
+        #[arg(long)]
+        count: bool,
         /// Also write the result as JSON.
         #[arg(long, value_name = "FILE")]
         report: Option<PathBuf>,
@@ -41,7 +44,7 @@ pub enum Subject {
 pub fn run(subject: Subject) -> Result<()> {
     let (name, only, quick, count, report) = match subject {
         Subject::Engine { only, quick, count, report } => ("engine", only, quick, count, report),
-        Subject::Apiserver { only, quick, report } => ("apiserver", only, quick, false, report),
+        Subject::Apiserver { only, quick, count, report } => ("apiserver", only, quick, count, report),
     };
     let mut command = program::cargo(["run", "--quiet", "--release", "--package", "kueue-bench", "--", name]);
     if let Some(only) = only {

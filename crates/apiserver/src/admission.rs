@@ -10,8 +10,7 @@ use std::pin::Pin;
 use std::sync::{Arc, Mutex};
 use std::task::Poll;
 
-use serde_json::{Map, Value, json};
-
+use crate::json::{Map, Value, json};
 use crate::kinds::Resource;
 use crate::managed::{self, Managers};
 use crate::rest::service::{Call, Server};
@@ -98,16 +97,16 @@ impl<'a> Attributes<'a> {
 /// The options of a query, as an object.
 fn options_of(call: &Call, kind: &str) -> Value {
     let mut options = Map::new();
-    options.insert("kind".into(), kind.into());
-    options.insert("apiVersion".into(), "meta.k8s.io/v1".into());
+    options.insert("kind", kind.into());
+    options.insert("apiVersion", "meta.k8s.io/v1".into());
     let dry_run = call.query.all("dryRun");
     if !dry_run.is_empty() {
-        options.insert("dryRun".into(), json!(dry_run));
+        options.insert("dryRun", json!(dry_run));
     }
     for name in ["fieldManager", "fieldValidation"] {
         let given = call.query.get(name);
         if !given.is_empty() {
-            options.insert(name.into(), given.into());
+            options.insert(name, given.into());
         }
     }
     options.into()

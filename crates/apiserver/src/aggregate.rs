@@ -13,11 +13,11 @@ use http::header::{AUTHORIZATION, CONNECTION, CONTENT_LENGTH, HOST, HeaderName, 
 use http::{HeaderMap, Method};
 use http_body_util::{BodyExt as _, Full};
 use kueue_core::time::Time;
-use serde_json::{Value, json};
 use tokio::sync::mpsc;
 
 use crate::auth::{MASTERS, User};
 use crate::dial::Client;
+use crate::json::{Value, json};
 use crate::kinds::{group_version, text_at};
 use crate::rest::accept::Accepted;
 use crate::rest::reply::{Body, Reply, Response};
@@ -175,7 +175,7 @@ impl Server {
         }
         let mut value = object.value.clone();
         if let Some(status) = object_at(&mut value, &["status"]) {
-            status.insert("conditions".into(), json!([condition]));
+            status.insert("conditions", json!([condition]));
         }
         let key = Key::new("", text_at(&object.value, &["metadata", "name"]));
         // Whoever was faster comes here as well.

@@ -6,8 +6,8 @@
 use std::collections::BTreeMap;
 
 use http::HeaderMap;
-use serde_json::{Map, Value, json};
 
+use crate::json::{Map, Value, json};
 use crate::rest::service::Server;
 use crate::status::{About, Result, Status};
 
@@ -61,14 +61,14 @@ impl User {
         let mut info = Map::new();
         for (key, text) in [("username", &self.name), ("uid", &self.uid)] {
             if !text.is_empty() {
-                info.insert(key.into(), text.as_str().into());
+                info.insert(key, text.as_str().into());
             }
         }
         if !self.groups.is_empty() {
-            info.insert("groups".into(), json!(self.groups));
+            info.insert("groups", json!(self.groups));
         }
         if !self.extra.is_empty() {
-            info.insert("extra".into(), json!(self.extra));
+            info.insert("extra", json!(self.extra));
         }
         info.into()
     }

@@ -1,7 +1,6 @@
 //! What every cluster has from the start.
 
-use serde_json::json;
-
+use crate::json::json;
 use crate::rest::service::Server;
 use crate::store::Key;
 

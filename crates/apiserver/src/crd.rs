@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use kueue_core::field::{Errors, Path};
-use serde_json::{Value, json};
 
+use crate::json::{Value, json};
 use crate::kinds::{Column, Resource, Subresource, group_version, rules, storage};
 use crate::rest::service::Server;
 use crate::schema::{Schema, embedded, load, prune, validate};
@@ -135,9 +135,9 @@ impl Server {
         // What is stored is completed by the schema it is stored under; another version only shows less of it.
         let custom = resource.custom.as_ref();
         let stored = custom.and_then(|custom| custom.stored_as.as_ref()).unwrap_or(&resource.schema);
-        prune::prune(stored, &mut value);
-        crate::schema::defaults::apply(stored, &mut value);
-        prune::prune(&resource.schema, &mut value);
+        prune::prune(stored, &mut value, None);
+        crate::schema::defaults::apply(stored, &mut value, None);
+        prune::prune(&resource.schema, &mut value, None);
         if value == object.value {
             return Arc::clone(object);
         }
@@ -255,6 +255,7 @@ fn resource(definition: &Object, version: &Value, metadata: &Arc<Schema>, is_uni
             is_terminating: crd["metadata"].get("deletionTimestamp").is_some(),
         })),
         storage: storage(&group, &text(&names["plural"])),
+        recent: Arc::default(),
         plural: text(&names["plural"]),
         singular: text(&names["singular"]),
         list_kind: text(&names["listKind"]),

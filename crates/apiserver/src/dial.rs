@@ -16,10 +16,10 @@ use bytes::Bytes;
 use http::header::{CONTENT_TYPE, HeaderValue};
 use http_body_util::combinators::UnsyncBoxBody;
 use http_body_util::{BodyExt as _, Full};
-use serde_json::Value;
 use tower::ServiceExt as _;
 
 use crate::base64;
+use crate::json::Value;
 use crate::kinds::text_at;
 use crate::store::{Key, Store};
 

@@ -6,9 +6,10 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde::Deserialize;
-use serde_json::Value;
 
 use crate::crd::Custom;
+use crate::json::Value;
+use crate::managed::Recent;
 use crate::schema::Schema;
 use crate::schema::load::Types;
 
@@ -40,6 +41,8 @@ pub struct Resource {
     pub custom: Option<Arc<Custom>>,
     /// Where its objects are stored; several versions, and the two event groups, share a place.
     pub storage: String,
+    /// Who owned what of the last new object.
+    pub recent: Arc<Recent>,
 }
 
 #[derive(Debug, Clone)]
@@ -195,6 +198,7 @@ fn resource(line: Line, types: &mut Types) -> Resource {
         type_name: line.type_name,
         rules: rules::of(&line.group, &line.resource),
         storage: storage(&line.group, &line.resource),
+        recent: Arc::default(),
         list_kind: format!("{}List", line.kind),
         subresources,
         group: line.group,

@@ -5,6 +5,7 @@
 
 pub use kueue_core::base64;
 pub mod clock;
+pub mod json;
 pub mod random;
 pub mod status;
 

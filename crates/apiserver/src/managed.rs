@@ -6,14 +6,15 @@
 use std::sync::LazyLock;
 
 use kueue_core::time::Time;
-use serde_json::{Value, json};
 
+use crate::json::{Value, json};
 use crate::kinds::Resource;
 use crate::schema::{Schema, go, object_at};
 
 mod check;
 mod conflict;
 mod entries;
+mod recent;
 mod reconcile;
 pub mod scale;
 pub mod set;
@@ -22,10 +23,11 @@ pub mod typed;
 pub use conflict::{ApplyError, Conflict};
 pub use entries::Managers;
 use entries::{Entry, Manager};
+pub use recent::Recent;
 use set::FieldSet;
 
 /// Who writes, which part, and when.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Intent {
     pub manager: String,
     pub api_version: String,
@@ -83,7 +85,7 @@ fn nothing(schema: &Schema) -> Value {
     // Custom kinds have validation keywords at their root; built-in ones have Go types.
     if schema.keywords.is_none() {
         // Nothing in an empty object can be of the wrong type.
-        let _ = go::canonical(schema, &mut value);
+        let _ = go::canonical(schema, &mut value, None);
     }
     value
 }
@@ -98,7 +100,7 @@ pub fn put(object: &mut Value, managers: &Managers) {
     if !managers.is_empty()
         && let Some(metadata) = object_at(object, &["metadata"])
     {
-        metadata.insert(FIELD.into(), managers.to_value());
+        metadata.insert(FIELD, managers.to_value());
     }
 }
 
@@ -115,7 +117,7 @@ pub fn take_changed(object: &mut Value, managers: &mut Managers) {
 fn is_reset(entries: &Value) -> bool {
     match entries.as_array().map(Vec::as_slice) {
         Some([]) => true,
-        Some([only]) => only.as_object().is_some_and(serde_json::Map::is_empty),
+        Some([only]) => only.as_object().is_some_and(crate::json::Map::is_empty),
         _ => false,
     }
 }
@@ -125,6 +127,14 @@ fn is_reset(entries: &Value) -> bool {
 pub struct Live<'a> {
     pub value: &'a Value,
     pub managers: &'a Managers,
+}
+
+/// Who owns what of a new object; what it says of that itself is taken out of it.
+pub fn track_new(schema: &Schema, new: &mut Value, intent: &Intent, recent: &Recent) -> Managers {
+    match new["metadata"].get(FIELD) {
+        Some(_) => track(schema, None, new, intent),
+        None => recent.managers(schema, new, intent),
+    }
 }
 
 /// Who owns what after a plain write; what the new object itself says of that is taken out of it.

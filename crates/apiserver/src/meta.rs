@@ -5,9 +5,9 @@ use std::num::IntErrorKind;
 
 use kueue_core::field::{Error, Errors, Path};
 use kueue_core::label;
-use serde_json::{Map, Value};
 
 use crate::clock::Clock;
+use crate::json::{Map, Value};
 use crate::kinds::{Resource, text_at};
 use crate::random::Random;
 use crate::schema::object_at;
@@ -28,7 +28,7 @@ pub fn generate_name(object: &mut Value, random: &Random) {
     let (name, prefix) = (text("name"), text("generateName"));
     if name.is_empty() && !prefix.is_empty() {
         let kept: String = prefix.chars().take(GENERATE_NAME_MAX).collect();
-        metadata.insert("name".into(), format!("{kept}{}", random.name_suffix()).into());
+        metadata.insert("name", format!("{kept}{}", random.name_suffix()).into());
     }
 }
 
@@ -39,10 +39,10 @@ pub fn fill(object: &mut Value, resource: &Resource, random: &Random, clock: &Cl
         metadata.remove(name);
     }
     metadata.remove("resourceVersion");
-    metadata.insert("uid".into(), random.uid().into());
-    metadata.insert("creationTimestamp".into(), clock.time().to_string().into());
+    metadata.insert("uid", random.uid().into());
+    metadata.insert("creationTimestamp", clock.time().to_string().into());
     if resource.rules.has_generation {
-        metadata.insert("generation".into(), 1.into());
+        metadata.insert("generation", 1.into());
     }
     drop_duplicate_owners(metadata);
 }
@@ -51,16 +51,17 @@ pub fn fill(object: &mut Value, resource: &Resource, random: &Random, clock: &Cl
 pub fn carry_over(new: &mut Value, old: &Value) {
     let Some(metadata) = object_at(new, &["metadata"]) else { return };
     for name in SERVER_OWNED.iter().chain(&["uid", "generation"]) {
-        match old["metadata"].get(name) {
-            Some(value) => metadata.insert((*name).to_owned(), value.clone()),
-            None => metadata.remove(*name),
-        };
+        metadata.carry(name, old["metadata"].get(name));
     }
     drop_duplicate_owners(metadata);
 }
 
 /// Equal owner references count once. Returns whether there were any.
-pub fn drop_duplicate_owners(metadata: &mut Map<String, Value>) -> bool {
+pub fn drop_duplicate_owners(metadata: &mut Map) -> bool {
+    let listed = metadata.get("ownerReferences").and_then(Value::as_array).map_or(0, Vec::len);
+    if listed < 2 {
+        return false;
+    }
     let Some(Value::Array(owners)) = metadata.get_mut("ownerReferences") else { return false };
     let before = owners.len();
     let mut kept: Vec<Value> = Vec::with_capacity(before);
@@ -69,7 +70,7 @@ pub fn drop_duplicate_owners(metadata: &mut Map<String, Value>) -> bool {
             kept.push(owner);
         }
     }
-    *owners = kept;
+    **owners = kept;
     owners.len() < before
 }
 
@@ -116,8 +117,8 @@ pub fn settle_namespace(object: &mut Value, namespace: &str) -> Result<()> {
     }
     if namespace.is_empty() {
         metadata.remove("namespace");
-    } else {
-        metadata.insert("namespace".into(), namespace.into());
+    } else if given != namespace {
+        metadata.insert("namespace", namespace.into());
     }
     Ok(())
 }
@@ -162,6 +163,9 @@ pub fn validate_rest(object: &Value) -> Errors {
 
 /// Every mistake of a change of metadata.
 pub fn validate_update(new: &Value, old: &Value) -> Errors {
+    if new["metadata"].is_same_as(&old["metadata"]) {
+        return Errors::new();
+    }
     let mut errors = validate_rest(new);
     let at = Path::new("metadata");
     if old["metadata"].get("deletionTimestamp").is_some() {
@@ -187,7 +191,7 @@ pub fn finalizers(object: &Value) -> Vec<&str> {
 /// A map of texts, as labels and annotations are.
 pub fn strings(value: &Value) -> BTreeMap<String, String> {
     let entries = value.as_object().into_iter().flatten();
-    entries.filter_map(|(key, value)| Some((key.clone(), value.as_str()?.to_owned()))).collect()
+    entries.filter_map(|(key, value)| Some((key.to_string(), value.as_str()?.to_owned()))).collect()
 }
 
 fn validate_annotations(annotations: &Value, at: &Path) -> Errors {
@@ -268,9 +272,8 @@ fn validate_finalizers(finalizers: &Value, at: &Path) -> Errors {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
+    use crate::json::json;
 
     #[test]
     fn owners_that_are_named_twice_are_told() {

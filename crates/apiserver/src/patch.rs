@@ -1,8 +1,8 @@
 //! Patches: the four forms, each a module with its own rules.
 
 use kueue_core::field::{Error, Path};
-use serde_json::{Value, json};
 
+use crate::json::{Value, json};
 use crate::kinds::{Registry, Resource};
 use crate::managed;
 use crate::rest::body::{self, Encoding, Parsed};
@@ -136,7 +136,7 @@ pub fn check_type(registry: &Registry, resource: &Resource, value: &Value) -> Re
         None => format!(
             "no kind \"{kind}\" is registered for version \"{given}\" in scheme \"pkg/api/legacyscheme/scheme.go:30\""
         ),
-        Some(other) => match go::canonical(&other.schema, &mut value.clone()) {
+        Some(other) => match go::canonical(&other.schema, &mut value.clone(), None) {
             Err(why) => why,
             Ok(_) => {
                 let hub = if resource.group.is_empty() { "core" } else { &resource.group };

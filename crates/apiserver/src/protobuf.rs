@@ -3,7 +3,7 @@
 //! Inside the server everything is JSON; bodies are brought over when they come in and answers when they go out. Field
 //! numbers are data ([`messages`]), so one reader and one writer serve every kind. Custom resources have no such form.
 
-use serde_json::Value;
+use crate::json::Value;
 
 mod messages;
 mod read;
@@ -63,8 +63,8 @@ pub fn decode(body: &[u8], expected: (&str, &str)) -> Result<Value, Unreadable> 
     let raw = crate::base64::STANDARD.decode(raw).unwrap_or_default();
     let mut object = read::object(messages, message, &raw).map_err(failed)?;
     if let Some(object) = object.as_object_mut() {
-        object.insert("apiVersion".into(), api_version.into());
-        object.insert("kind".into(), kind.into());
+        object.insert("apiVersion", api_version.into());
+        object.insert("kind", kind.into());
     }
     Ok(object)
 }

@@ -8,6 +8,7 @@ pub mod decode;
 pub mod delete;
 pub mod discovery;
 pub mod eviction;
+mod gzip;
 pub mod list;
 pub mod openapi;
 pub mod pages;

@@ -3,14 +3,14 @@
 //! Each concern that walks objects along the tree is a module: [`go`] writes built-in objects as Go would, [`prune`],
 //! [`defaults`] and [`validate`] treat custom ones. Patches and managed fields read the list and map types.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use serde_json::{Map, Value};
+use crate::json::{Map, Value};
 
 pub mod defaults;
 pub mod embedded;
 mod field_name;
+mod fields;
 pub mod go;
 mod keywords;
 pub mod load;
@@ -18,6 +18,7 @@ pub mod prune;
 pub mod validate;
 
 pub use field_name::FieldName;
+pub use fields::Fields;
 pub use keywords::Keywords;
 
 /// One node: the form of the value and how it is treated where it stands.
@@ -46,7 +47,7 @@ pub enum Form {
     /// Named fields, and perhaps others that are all alike; `name` is Go's name of the struct.
     Struct {
         name: String,
-        fields: BTreeMap<FieldName, Arc<Schema>>,
+        fields: Fields,
         /// Of a CRD's `properties` beside `additionalProperties`.
         others: Option<Arc<Schema>>,
     },
@@ -151,7 +152,11 @@ impl Schema {
                 fields.insert(name.into(), schema);
                 Form::Struct { name: of.clone(), fields, others: others.clone() }
             }
-            Form::Any => Form::Struct { name: String::new(), fields: [(name.into(), schema)].into(), others: None },
+            Form::Any => Form::Struct {
+                name: String::new(),
+                fields: [(name.into(), schema)].into_iter().collect(),
+                others: None,
+            },
             other => other.clone(),
         };
         Self { form: Arc::new(form), ..self.clone() }
@@ -159,7 +164,7 @@ impl Schema {
 }
 
 /// An object's map at `path`, made where it is missing; nothing when something else stands there.
-pub fn object_at<'v>(value: &'v mut Value, path: &[&str]) -> Option<&'v mut Map<String, Value>> {
+pub fn object_at<'v>(value: &'v mut Value, path: &[&str]) -> Option<&'v mut Map> {
     let mut place = value;
     for name in path {
         let object = place.as_object_mut()?;

@@ -3,7 +3,8 @@
 use std::borrow::Cow;
 
 use kueue_core::field::{self, aggregate};
-use serde_json::{Map, Value, json};
+
+use crate::json::{Map, Value, json};
 
 pub type Result<T> = std::result::Result<T, Status>;
 
@@ -38,11 +39,11 @@ impl About<'_> {
         if self.group.is_empty() { self.kind.to_owned() } else { format!("{}.{}", self.kind, self.group) }
     }
 
-    fn details(&self) -> Map<String, Value> {
+    fn details(&self) -> Map {
         let mut details = Map::new();
         for (key, value) in [("name", self.name), ("group", self.group), ("kind", self.kind)] {
             if !value.is_empty() {
-                details.insert(key.to_owned(), value.into());
+                details.insert(key, value.into());
             }
         }
         details
@@ -115,7 +116,7 @@ impl Status {
         let message = format!("{} \"{}\" is invalid: {}", about.qualified(), about.name, aggregate(errors));
         let cause = |error: &field::Error| json!({"reason": error.kind.reason(), "message": error.body(), "field": error.field.to_string()});
         let mut details = about.details();
-        details.insert("causes".into(), errors.iter().map(cause).collect());
+        details.insert("causes", errors.iter().map(cause).collect());
         Self::new(422, "Invalid", message).with_details(details)
     }
 

@@ -4,14 +4,14 @@
 //! holds the last changes with what stood there before, so that watches go on where they stopped and lists can show an
 //! older revision. What is older is forgotten, and asking for it is answered with 410 by the caller.
 
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 use std::ops::Bound;
 use std::sync::{Arc, Mutex, MutexGuard};
 
-use serde_json::Value;
+use rustc_hash::FxHashMap;
 use tokio::sync::{mpsc, watch};
 
-use crate::managed::Managers;
+use crate::json::Value;
 
 mod file;
 mod object;
@@ -71,7 +71,7 @@ pub struct Store {
 #[derive(Debug)]
 struct State {
     revision: u64,
-    collections: HashMap<Arc<str>, Collection>,
+    collections: FxHashMap<Arc<str>, Collection>,
     /// Those who are told of every change.
     followers: Vec<mpsc::UnboundedSender<News>>,
 }
@@ -123,7 +123,7 @@ impl Default for Store {
 impl Store {
     /// A store that remembers this many changes per collection.
     pub fn with_history(history_max: usize) -> Self {
-        let state = State { revision: 1, collections: HashMap::new(), followers: Vec::new() };
+        let state = State { revision: 1, collections: FxHashMap::default(), followers: Vec::new() };
         Self { state: Mutex::new(state), history_max }
     }
 
@@ -147,7 +147,9 @@ impl Store {
             return Err(Refusal::Exists);
         }
         let Content { value, managed } = new.into();
-        Ok(state.write(self.history_max, collection, key, value, managed.unwrap_or_default()))
+        let mut object = Object::new(value, managed.unwrap_or_default(), 0);
+        object.is_new = true;
+        Ok(state.write(self.history_max, collection, key, object))
     }
 
     /// Replaces an object that is still the one that was read.
@@ -162,7 +164,7 @@ impl Store {
         state.expect(collection, &key, read)?;
         let Content { value, managed } = new.into();
         let managed = managed.unwrap_or_else(|| read.managed.clone());
-        Ok(state.write(self.history_max, collection, key, value, managed))
+        Ok(state.write(self.history_max, collection, key, Object::new(value, managed, 0)))
     }
 
     /// Removes an object that is still the one that was read. `last` is its final state, which watchers see.
@@ -170,7 +172,7 @@ impl Store {
         let mut state = self.state();
         state.expect(collection, &key, read)?;
         let revision = state.next_revision();
-        let last = Arc::new(Object::new(stamped(last, revision), read.managed.clone(), revision));
+        let last = Arc::new(Object::new(last, read.managed.clone(), 0).stamped(revision));
         state.collection(collection).objects.remove(&key);
         state.tell(self.history_max, collection, Change { revision, key, old: Some(Arc::clone(&last)), new: None });
         Ok(last)
@@ -315,20 +317,13 @@ impl State {
         }
     }
 
-    fn write(
-        &mut self,
-        history_max: usize,
-        collection: &str,
-        key: Key,
-        value: Value,
-        managed: Managers,
-    ) -> Arc<Object> {
+    fn write(&mut self, history_max: usize, collection: &str, key: Key, object: Object) -> Arc<Object> {
         let revision = self.next_revision();
-        let is_new = !self.collection(collection).objects.contains_key(&key);
-        let mut object = Object::new(stamped(value, revision), managed, revision);
-        object.is_new = is_new;
-        let object = Arc::new(object);
+        let object = Arc::new(object.stamped(revision));
         let old = self.collection(collection).objects.insert(key.clone(), Arc::clone(&object));
+        if let Some(old) = &old {
+            object.encode_after(old);
+        }
         self.tell(history_max, collection, Change { revision, key, old, new: Some(Arc::clone(&object)) });
         object
     }
@@ -374,13 +369,6 @@ impl Collection {
         let mut earlier = changes.filter(|change| change.revision < before && change.key == *key);
         earlier.next()?.new.clone()
     }
-}
-
-fn stamped(mut value: Value, revision: u64) -> Value {
-    if let Some(metadata) = value.get_mut("metadata").and_then(Value::as_object_mut) {
-        metadata.insert("resourceVersion".into(), revision.to_string().into());
-    }
-    value
 }
 
 #[cfg(test)]

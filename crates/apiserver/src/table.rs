@@ -2,8 +2,8 @@
 
 use jiff::Timestamp;
 use kueue_core::time::Time;
-use serde_json::{Value, json};
 
+use crate::json::{Value, json};
 use crate::kinds::Resource;
 use crate::rest::list::{partial, typed};
 use crate::status::{Result, Status};

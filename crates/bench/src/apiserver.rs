@@ -193,6 +193,30 @@ pub fn run_all(only: Option<&str>, quick: bool, report: Option<&Path>) -> Result
     report::finish(&rows, (reached, aims), quick, report)
 }
 
+/// Instructions of one request, for each measure in process.
+pub fn count(only: Option<&str>, report: Option<&Path>) -> Result<()> {
+    #[derive(Serialize)]
+    struct Counted {
+        measure: &'static str,
+        instructions: f64,
+    }
+    let mut all = Vec::new();
+    for measure in ALL.iter().filter(|measure| only.is_none_or(|only| measure.name.starts_with(only))) {
+        let (collected, _) = crate::count::instructions("*Counted*poll*", &["measure", measure.name, "--quick"])?;
+        // Measures of something else than requests have nothing that is counted.
+        if collected > 0.0 {
+            let instructions = collected / QUICK.writes as f64;
+            println!("{:<18} {instructions:>10.0} instructions per request: {}", measure.name, measure.about);
+            all.push(Counted { measure: measure.name, instructions });
+        }
+    }
+    if let Some(file) = report {
+        let text = serde_json::to_string_pretty(&all)?;
+        std::fs::write(file, text + "\n").with_context(|| format!("cannot write {}", file.display()))?;
+    }
+    Ok(())
+}
+
 fn run_apart(measure: &Measure, quick: bool) -> Result<f64> {
     let mut command = std::process::Command::new(std::env::current_exe()?);
     command.args(["measure", measure.name]).args(quick.then_some("--quick"));

@@ -76,17 +76,24 @@ pub fn run(only: Option<&str>, quick: bool, report: Option<&Path>) -> Result<()>
 
 /// Instructions per decision.
 fn count(load: &Load, size: usize, rounds: usize) -> Result<f64> {
+    let arguments = ["run", load.name, "--size", &size.to_string(), "--rounds", &rounds.to_string()];
+    let (instructions, printed) = instructions("*stage*schedule*", &arguments)?;
+    let measured: Measured = serde_json::from_slice(&printed).context("the load did not print its result")?;
+    Ok(instructions / measured.count as f64)
+}
+
+/// Runs this program under callgrind: the instructions inside the functions of that name, and what it printed.
+pub fn instructions(inside: &str, arguments: &[&str]) -> Result<(f64, Vec<u8>)> {
     let output = Command::new("valgrind")
-        .args(["--tool=callgrind", "--callgrind-out-file=/dev/null", "--toggle-collect=*stage*schedule*"])
+        .args(["--tool=callgrind", "--callgrind-out-file=/dev/null", &format!("--toggle-collect={inside}")])
         .arg(std::env::current_exe()?)
-        .args(["run", load.name, "--size", &size.to_string(), "--rounds", &rounds.to_string()])
+        .args(arguments)
         .output()
         .context("cannot start valgrind; install it to count instructions")?;
     if !output.status.success() {
         bail!("{}", String::from_utf8_lossy(&output.stderr));
     }
-    let measured: Measured = serde_json::from_slice(&output.stdout).context("the load did not print its result")?;
     let told = String::from_utf8_lossy(&output.stderr).into_owned();
     let collected = told.lines().find_map(|line| line.split_once("Collected : ")).context("callgrind said no count")?;
-    Ok(collected.1.trim().parse::<f64>()? / measured.count as f64)
+    Ok((collected.1.trim().parse()?, output.stdout))
 }

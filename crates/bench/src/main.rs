@@ -57,6 +57,9 @@ enum Command {
         /// Small and short: shows that everything runs; the figures say little.
         #[arg(long)]
         quick: bool,
+        /// Count the instructions of one request with callgrind instead of time.
+        #[arg(long)]
+        count: bool,
         /// Also write the result as JSON.
         #[arg(long, value_name = "FILE")]
         report: Option<PathBuf>,
@@ -83,7 +86,8 @@ fn main() -> Result<()> {
     match Cli::parse().command {
         Command::Engine { only, quick, count: true, report } => count::run(only.as_deref(), quick, report.as_deref()),
         Command::Engine { only, quick, count: false, report } => run_all(only.as_deref(), quick, report.as_deref()),
-        Command::Apiserver { only, quick, report } => apiserver::run_all(only.as_deref(), quick, report.as_deref()),
+        Command::Apiserver { only, count: true, report, .. } => apiserver::count(only.as_deref(), report.as_deref()),
+        Command::Apiserver { only, quick, report, .. } => apiserver::run_all(only.as_deref(), quick, report.as_deref()),
         Command::Measure { measure, quick } => {
             let found = apiserver::Measure::find(&measure).with_context(|| format!("nothing is called {measure}"))?;
             println!("{}", found.run(quick)?);

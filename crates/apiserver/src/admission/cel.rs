@@ -8,7 +8,8 @@ pub use kube_cel::cel::Value as CelValue;
 use kube_cel::cel::common::ast::{EntryExpr, Expr, IdedExpr, LiteralValue};
 use kube_cel::cel::objects::{Key, Map};
 use kube_cel::cel::{Context, ExecutionError, Program};
-use serde_json::Value;
+
+use crate::json::Value;
 
 /// An expression that could be read.
 pub struct Expression {
@@ -149,7 +150,7 @@ pub fn to_cel(value: &Value) -> CelValue {
         Value::Array(items) => CelValue::List(Arc::new(items.iter().map(to_cel).collect())),
         Value::Object(object) => {
             let map: HashMap<Key, CelValue> =
-                object.iter().map(|(key, value)| (Key::from(key.clone()), to_cel(value))).collect();
+                object.iter().map(|(key, value)| (Key::from(key.as_str()), to_cel(value))).collect();
             CelValue::Map(Map { map: Arc::new(map) })
         }
     }
@@ -157,9 +158,8 @@ pub fn to_cel(value: &Value) -> CelValue {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
+    use crate::json::json;
 
     fn evaluated(text: &str) -> Result<bool, String> {
         let mut scope = Scope::default();

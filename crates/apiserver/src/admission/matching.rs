@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use kueue_core::selector::LabelSelector;
-use serde_json::Value;
 
 use super::Attributes;
+use crate::json::Value;
 use crate::kinds::{Registry, Resource, text_at};
 use crate::meta;
 use crate::rest::service::Server;
@@ -62,7 +62,7 @@ impl Matcher {
 
     fn of_selectors(value: &Value) -> Self {
         let selector = |name: &str| {
-            let selector: LabelSelector = serde_json::from_value(value.get(name)?.clone()).ok()?;
+            let selector: LabelSelector = crate::json::read(value.get(name)?).ok()?;
             let is_empty = selector.match_labels.is_empty() && selector.match_expressions.is_empty();
             (!is_empty).then_some(selector)
         };

@@ -1,8 +1,7 @@
 //! The admission plugins that a server brings along, as a list of small functions.
 
-use serde_json::Value;
-
 use super::{Attributes, Operation};
+use crate::json::Value;
 use crate::rest::service::Server;
 use crate::status::{About, Result, Status};
 

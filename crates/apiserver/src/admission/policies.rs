@@ -3,13 +3,13 @@
 use std::collections::HashMap;
 
 use kueue_core::selector::LabelSelector;
-use serde_json::{Value, json};
 
 use super::Attributes;
 use super::cel::{CelValue, Expression, Scope};
 use super::matching::Matcher;
 use super::review::Question;
 use super::webhooks::{Conditions, scope};
+use crate::json::{Value, json};
 use crate::kinds::{Resource, group_version, text_at};
 use crate::meta;
 use crate::rest::service::Server;
@@ -324,7 +324,7 @@ impl Server {
             let found = self.store.get(&resource.storage, &Key::new(namespace, name));
             return found.into_iter().map(|found| typed(&found.whole())).collect();
         }
-        let selector: LabelSelector = serde_json::from_value(wanted["selector"].clone()).unwrap_or_default();
+        let selector: LabelSelector = crate::json::read(&wanted["selector"]).unwrap_or_default();
         let listed = self.store.list(&resource.storage, namespace, None).map(|found| found.objects).unwrap_or_default();
         let chosen =
             listed.iter().filter(|(_, found)| selector.matches(&meta::strings(&found.value["metadata"]["labels"])));

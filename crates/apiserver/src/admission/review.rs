@@ -1,9 +1,8 @@
 //! AdmissionReview: what a webhook is asked, and what counts as an answer.
 
-use serde_json::{Map, Value, json};
-
 use super::Attributes;
 use crate::base64;
+use crate::json::{Map, Value, json};
 use crate::kinds::{Resource, group_version, text_at};
 use crate::rest::body::{self, Encoding};
 use crate::schema::go::kind_of;
@@ -36,23 +35,23 @@ impl Question<'_> {
         let [group, version, kind] = self.kind();
         let mut value = object.clone();
         if let Some(map) = value.as_object_mut() {
-            map.insert("apiVersion".into(), group_version(group, version).into());
-            map.insert("kind".into(), kind.into());
+            map.insert("apiVersion", group_version(group, version).into());
+            map.insert("kind", kind.into());
         }
         value
     }
 
     /// Everything but the objects; also what expressions know as `request`.
-    pub fn request(&self, uid: &str) -> Map<String, Value> {
+    pub fn request(&self, uid: &str) -> Map {
         let kind = |[group, version, kind]: [&str; 3]| json!({"group": group, "version": version, "kind": kind});
         let resource = |of: &Resource| json!({"group": of.group, "version": of.version, "resource": of.plural});
         let asked = self.attributes;
         let mut request = Map::new();
-        request.insert("uid".into(), uid.into());
-        request.insert("kind".into(), kind(self.kind()));
-        request.insert("resource".into(), resource(self.resource));
-        request.insert("requestKind".into(), kind(asked.kind));
-        request.insert("requestResource".into(), resource(asked.resource));
+        request.insert("uid", uid.into());
+        request.insert("kind", kind(self.kind()));
+        request.insert("resource", resource(self.resource));
+        request.insert("requestKind", kind(asked.kind));
+        request.insert("requestResource", resource(asked.resource));
         for (name, text) in [
             ("subResource", asked.subresource),
             ("requestSubResource", asked.subresource),
@@ -60,21 +59,21 @@ impl Question<'_> {
             ("namespace", asked.namespace),
         ] {
             if !text.is_empty() {
-                request.insert(name.into(), text.into());
+                request.insert(name, text.into());
             }
         }
-        request.insert("operation".into(), asked.operation.name().into());
-        request.insert("userInfo".into(), asked.call.user.to_value());
-        request.insert("dryRun".into(), asked.is_dry_run.into());
-        request.insert("options".into(), asked.options.clone());
+        request.insert("operation", asked.operation.name().into());
+        request.insert("userInfo", asked.call.user.to_value());
+        request.insert("dryRun", asked.is_dry_run.into());
+        request.insert("options", asked.options.clone());
         request
     }
 
     /// The review that is sent.
     pub fn review(&self, uid: &str, version: &str) -> Value {
         let mut request = self.request(uid);
-        request.insert("object".into(), self.typed(self.object));
-        request.insert("oldObject".into(), self.typed(self.old));
+        request.insert("object", self.typed(self.object));
+        request.insert("oldObject", self.typed(self.old));
         json!({"kind": KIND, "apiVersion": format!("{GROUP}/{version}"), "request": request})
     }
 }

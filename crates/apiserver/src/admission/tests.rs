@@ -8,9 +8,9 @@ use std::time::Duration;
 use bytes::Bytes;
 use http_body_util::{BodyExt as _, Full};
 use jiff::Timestamp;
-use serde_json::{Value, json};
 
 use crate::clock::Clock;
+use crate::json::{Value, json};
 use crate::{ApiServer, Settings, base64};
 
 mod mutating;

@@ -5,13 +5,12 @@ use std::future::Future;
 use std::pin::Pin;
 use std::time::Duration;
 
-use serde_json::Value;
-
 use super::cel::{Expression, Scope};
 use super::matching::{Matcher, Seen};
 use super::review::{self, Answer, Question};
 use super::{Attributes, concurrently};
 use crate::dial::Client;
+use crate::json::Value;
 use crate::kinds::{Resource, text_at};
 use crate::patch;
 use crate::rest::service::Server;
@@ -225,9 +224,9 @@ impl Server {
             return Ok(());
         }
         match resource.custom {
-            None => self.shape(resource, value).map(|_| ()),
+            None => self.shape(resource, value, None).map(|_| ()),
             Some(_) => {
-                defaults::apply(&resource.schema, value);
+                defaults::apply(&resource.schema, value, None);
                 Ok(())
             }
         }

@@ -6,10 +6,10 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
 
 use super::{Availability, STORAGE};
 use crate::crd;
+use crate::json::{Value, json};
 use crate::kinds::text_at;
 use crate::rest::service::Server;
 use crate::store::Key;

@@ -2,10 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use serde_json::Value;
-
 use super::attributes::{Attributes, Place};
 use super::rbac::{GROUP, RoleRef, Rule};
+use crate::json::Value;
 use crate::kinds::Resource;
 use crate::rest::service::{Call, Server};
 use crate::status::{About, Result, Status};
@@ -118,9 +117,8 @@ fn lacking(own: &[Rule], wanted: &[Rule]) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
+    use crate::json::json;
 
     #[test]
     fn rights_that_are_not_held_are_listed_by_resource() {

@@ -2,9 +2,9 @@
 
 use ring::digest;
 use ring::signature::{ED25519, Ed25519KeyPair, KeyPair as _, UnparsedPublicKey};
-use serde_json::{Value, json};
 
 use crate::base64::URL;
+use crate::json::{Value, json};
 
 /// A key made from the server's seed. Ed25519, because its signatures need no randomness: the same server under the same
 /// clock writes the same tokens.

@@ -3,10 +3,9 @@
 use std::collections::BTreeMap;
 
 use kueue_core::selector::LabelSelector;
-use serde::Deserialize as _;
-use serde_json::Value;
 
 use super::rbac::{CLUSTER_ROLES, GROUP};
+use crate::json::Value;
 use crate::kinds::{storage, text_at};
 use crate::meta::strings;
 use crate::rest::service::Server;
@@ -39,8 +38,10 @@ impl Server {
         for (key, role) in &roles {
             let selectors = role.value["aggregationRule"]["clusterRoleSelectors"].as_array();
             let Some(selectors) = selectors else { continue };
-            let selectors: Vec<LabelSelector> =
-                selectors.iter().map(|selector| LabelSelector::deserialize(selector).unwrap_or_default()).collect();
+            let selectors: Vec<LabelSelector> = selectors
+                .iter()
+                .map(|selector| crate::json::read::<LabelSelector>(selector).unwrap_or_default())
+                .collect();
             let mut rules: Vec<Value> = Vec::new();
             for ((other, source), labels) in roles.iter().zip(&labels) {
                 if other == key || !selectors.iter().any(|selector| selector.matches(labels)) {

@@ -7,11 +7,11 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ops::ControlFlow;
 use std::sync::{Mutex, MutexGuard};
 
-use serde_json::Value;
 use tokio::sync::watch;
 
 use super::attributes::{Attributes, Wanted};
 use super::{Account, Decision, User};
+use crate::json::Value;
 use crate::kinds::text_at;
 use crate::store::{Key, Object, Store};
 

@@ -3,10 +3,10 @@
 use http::HeaderMap;
 use http::header::AUTHORIZATION;
 use jiff::Timestamp;
-use serde_json::{Value, json};
 
 use super::jwt::{self, SigningKey};
 use super::{AUTHENTICATED, Account, MASTERS, User};
+use crate::json::{Value, json};
 use crate::kinds::text_at;
 use crate::rest::service::Server;
 use crate::status::{About, Result, Status};
@@ -137,7 +137,7 @@ impl Server {
 
     fn authenticate_account(&self, token: &str, wanted: &[String]) -> std::result::Result<Authenticated, String> {
         let claims = self.authentication.key.verify(token).ok_or("invalid signature")?;
-        let given: Vec<String> = serde_json::from_value(claims["aud"].clone()).unwrap_or_default();
+        let given: Vec<String> = crate::json::read(&claims["aud"]).unwrap_or_default();
         let audiences: Vec<String> = given.iter().filter(|one| wanted.contains(one)).cloned().collect();
         if audiences.is_empty() {
             let shown = |list: &[String]| list.iter().map(|one| format!("{one:?}")).collect::<Vec<_>>().join(" ");

@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use http_body_util::{BodyExt as _, Full};
-use serde_json::Value;
 
 use super::{Failed, Place};
 use crate::ApiServer;
+use crate::json::Value;
 use crate::kinds::{Resource, group_version};
 use crate::store::Object;
 

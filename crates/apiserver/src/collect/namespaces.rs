@@ -4,10 +4,9 @@
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
-use serde_json::{Value, json};
-
 use super::Failed;
 use super::client::{Answer, Client, collection_path};
+use crate::json::{Value, json};
 use crate::kinds::Resource;
 use crate::meta;
 use crate::rest::write::is_deleted;

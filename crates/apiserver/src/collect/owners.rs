@@ -7,10 +7,9 @@
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
-use serde_json::{Value, json};
-
 use super::client::Client;
 use super::{Failed, Place};
+use crate::json::{Value, json};
 use crate::meta;
 use crate::rest::delete::{FOREGROUND, ORPHAN};
 use crate::rest::write::is_deleted;

@@ -6,7 +6,8 @@
 use std::collections::BTreeMap;
 
 use kueue_core::field::{Error, ErrorKind, Errors, Path};
-use serde_json::Value;
+
+use crate::json::Value;
 
 mod check;
 mod cost;
@@ -61,7 +62,7 @@ impl Rules {
             errors.push(Error {
                 kind: ErrorKind::Invalid,
                 field: Path::new("<nil>"),
-                value: Some(Value::Null),
+                value: Some(Value::Null.into()),
                 detail: NOT_CHECKED.into(),
             });
             return errors;
@@ -97,7 +98,7 @@ impl Node {
         let below = |schema: &Value| Node::compile(schema, schema["x-kubernetes-embedded-resource"] == true);
         let properties = schema["properties"].as_object().into_iter().flatten();
         let fields: BTreeMap<String, Node> =
-            properties.filter_map(|(name, field)| Some((name.clone(), below(field)?))).collect();
+            properties.filter_map(|(name, field)| Some((name.to_string(), below(field)?))).collect();
         let others = schema.get("additionalProperties").filter(|others| others.is_object()).and_then(below);
         let items = schema.get("items").filter(|items| items.is_object()).and_then(below);
         let listed = schema["x-kubernetes-validations"].as_array().map(Vec::as_slice).unwrap_or_default();
@@ -131,7 +132,7 @@ impl Node {
                     if let Some(others) = &self.others {
                         others.judge(below(value, old), None, &path.key(name), errors);
                     }
-                    if let Some(field) = self.fields.get(name) {
+                    if let Some(field) = self.fields.get(name.as_str()) {
                         field.judge(below(value, old), None, &path.child(name), errors);
                     }
                 }
@@ -180,7 +181,7 @@ impl Node {
             let at = mistake.at.as_ref().map_or_else(|| path.clone(), |inside| path.child(inside));
             let field = if at.to_string().is_empty() { Path::new("<nil>") } else { at };
             let shown = match mistake.is_verdict {
-                true => self.shows_value.then(|| value.clone()),
+                true => self.shows_value.then(|| value.into()),
                 false => Some(self.shape.type_name().into()),
             };
             errors.push(Error { kind: mistake.kind, field, value: shown, detail: mistake.detail });

@@ -6,9 +6,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use serde_json::{Value, json};
-
 use crate::dial::Client;
+use crate::json::{Value, json};
 use crate::kinds::rules::stored_form;
 use crate::kinds::{Resource, group_version, text_at};
 use crate::managed::{self, Managers};
@@ -238,7 +237,7 @@ fn restore_metadata(original: &Value, object: &mut Value) -> std::result::Result
                 if let Some((key, _)) = texts.iter().find(|(_, text)| !text.is_string()) {
                     return Err(format!("metadata.{name}[{key}] must be a string, but is not in converted object"));
                 }
-                fields.insert(name.into(), Value::Object(texts.clone()));
+                fields.insert(name, Value::Object(texts.clone()));
             }
             Some(_) => return Err(format!("invalid metadata.{name} in converted object")),
         }
@@ -249,8 +248,8 @@ fn restore_metadata(original: &Value, object: &mut Value) -> std::result::Result
 
 fn with_type(mut value: Value, api_version: &str, kind: &str) -> Value {
     if let Some(object) = value.as_object_mut() {
-        object.insert("apiVersion".into(), api_version.into());
-        object.insert("kind".into(), kind.into());
+        object.insert("apiVersion", api_version.into());
+        object.insert("kind", kind.into());
     }
     value
 }

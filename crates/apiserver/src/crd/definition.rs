@@ -5,9 +5,9 @@
 
 use kueue_core::field::{Error, Errors, Path};
 use kueue_core::name;
-use serde_json::{Value, json};
 
 use super::cel;
+use crate::json::{Value, json};
 
 mod conversion;
 mod defaults;

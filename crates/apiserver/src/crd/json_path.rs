@@ -1,6 +1,6 @@
 //! The few forms of JSONPath that printer columns use: `.a.b`, `['a.b']`, `[0]`, `[*]`, `[?(@.type=="Ready")]`.
 
-use serde_json::Value;
+use crate::json::Value;
 
 /// A parsed path; one that cannot be read finds nothing.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -86,9 +86,8 @@ fn steps(text: &str) -> Option<Vec<Step>> {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
+    use crate::json::json;
 
     #[test]
     fn a_path_finds_the_first_value() {

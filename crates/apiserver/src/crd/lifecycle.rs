@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use kueue_core::time::Time;
-use serde_json::{Value, json};
 
 use super::definition::{NamesIn, accept_names};
 use super::{FINALIZER, STORAGE, is_definition, resources};
+use crate::json::{Value, json};
 use crate::kinds::{Registry, Resource, storage};
 use crate::rest::service::Server;
 use crate::schema::object_at;
@@ -27,10 +27,10 @@ pub fn prepare(resource: &Resource, value: &mut Value) {
     if let Some(names) = object_at(value, &["spec", "names"]) {
         let is_unset = |name: Option<&Value>| name.and_then(Value::as_str).is_none_or(str::is_empty);
         if is_unset(names.get("singular")) {
-            names.insert("singular".into(), kind.to_lowercase().into());
+            names.insert("singular", kind.to_lowercase().into());
         }
         if is_unset(names.get("listKind")) && !kind.is_empty() {
-            names.insert("listKind".into(), format!("{kind}List").into());
+            names.insert("listKind", format!("{kind}List").into());
         }
     }
     drop_nulls(value);
@@ -285,9 +285,9 @@ impl Server {
             let mut value = object.value.clone();
             let generation = metadata["generation"].as_i64().unwrap_or_default();
             if let Some(metadata) = object_at(&mut value, &["metadata"]) {
-                metadata.insert("deletionTimestamp".into(), now.to_string().into());
-                metadata.insert("deletionGracePeriodSeconds".into(), 0.into());
-                metadata.insert("generation".into(), (generation + 1).into());
+                metadata.insert("deletionTimestamp", now.to_string().into());
+                metadata.insert("deletionGracePeriodSeconds", 0.into());
+                metadata.insert("generation", (generation + 1).into());
             }
             let _ = self.store.update(place, key, object, value);
         }

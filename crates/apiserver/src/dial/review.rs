@@ -3,9 +3,8 @@
 
 use std::time::Duration;
 
-use serde_json::Value;
-
 use super::{Answer, Client, Dialer};
+use crate::json::Value;
 use crate::rest::body::{self, Encoding};
 use crate::schema::go::kind_of;
 use crate::store::Store;

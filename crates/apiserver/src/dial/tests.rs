@@ -3,10 +3,10 @@
 use std::net::{Ipv4Addr, SocketAddr};
 
 use jiff::Timestamp;
-use serde_json::json;
 
 use super::*;
 use crate::clock::Clock;
+use crate::json::json;
 use crate::socket::{Identity, Socket};
 use crate::{ApiServer, Settings};
 

@@ -3,9 +3,9 @@
 use bytes::Bytes;
 use http::header::{CONTENT_TYPE, HeaderValue, USER_AGENT};
 use http::{Method, Uri};
-use serde_json::json;
 
 use super::Fault;
+use crate::json::json;
 use crate::rest::path::{Target, parse};
 use crate::rest::query::Query;
 use crate::rest::reply::{Body, Response};

@@ -8,11 +8,11 @@ use std::time::Duration;
 use bytes::Bytes;
 use rand::{RngExt as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;
-use serde_json::Value;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep, sleep_until};
 
 use super::Faults;
+use crate::json::Value;
 
 /// Events that wait to be sent.
 const BACKLOG: usize = 64;

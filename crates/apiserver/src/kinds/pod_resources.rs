@@ -1,8 +1,8 @@
 //! What a pod asks for in all: sums over containers, and the most that starting it takes.
 
 use kueue_core::resource_list::{Keep, ResourceList, merge};
-use serde::Deserialize as _;
-use serde_json::Value;
+
+use crate::json::Value;
 
 /// `requests` or `limits`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,7 +22,7 @@ impl Side {
 
 /// A list of quantities; what cannot be read counts as nothing, for validation tells of it.
 pub fn list(value: &Value) -> ResourceList {
-    ResourceList::deserialize(value).unwrap_or_default()
+    crate::json::read::<ResourceList>(value).unwrap_or_default()
 }
 
 /// The containers of a pod's spec: `containers` or `initContainers`.
@@ -82,9 +82,8 @@ pub fn of_pod_with_overhead(spec: &Value, side: Side) -> ResourceList {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
+    use crate::json::json;
 
     #[test]
     fn starting_takes_the_most_of_its_steps() {
@@ -108,7 +107,7 @@ mod tests {
             "overhead": {"cpu": "1", "memory": "1Gi"},
             "containers": [{"resources": {"requests": {"cpu": "1"}, "limits": {"memory": "1Gi"}}}],
         });
-        let shown = |side| serde_json::to_value(of_pod_with_overhead(&spec, side)).unwrap();
+        let shown = |side| Value::from(serde_json::to_value(of_pod_with_overhead(&spec, side)).unwrap());
         assert_eq!(shown(Side::Requests), json!({"cpu": "2", "memory": "1Gi"}));
         assert_eq!(shown(Side::Limits), json!({"memory": "2Gi"}));
     }

@@ -6,9 +6,9 @@
 use kueue_core::field::{Errors, Path};
 use kueue_core::name;
 use kueue_core::time::Time;
-use serde_json::Value;
 
 use super::Resource;
+use crate::json::Value;
 use crate::random::Random;
 use crate::store::Store;
 
@@ -273,7 +273,7 @@ fn set_default(value: &mut Value, name: &str, default: impl Into<Value>) {
     if let Some(object) = value.as_object_mut() {
         let is_missing = object.get(name).is_none_or(Value::is_null);
         if is_missing {
-            object.insert(name.to_owned(), default.into());
+            object.insert(name, default.into());
         }
     }
 }

@@ -2,10 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use serde_json::Value;
-
 use super::set::{Step, shown};
 use super::typed::identity;
+use crate::json::Value;
 use crate::schema::{Form, ListType, Schema, go};
 
 /// Every mistake as one text, or nothing.
@@ -120,9 +119,8 @@ fn unnameable(list: &ListType, item: &Value, step: &str) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
+    use crate::json::json;
     use crate::schema::load::custom;
 
     #[test]

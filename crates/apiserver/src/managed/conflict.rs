@@ -1,9 +1,8 @@
 //! Why a configuration was not applied, as the server tells it.
 
-use serde_json::json;
-
 use super::scale::VERSION;
 use super::set::FieldSet;
+use crate::json::json;
 use crate::kinds::Resource;
 use crate::status::Status;
 

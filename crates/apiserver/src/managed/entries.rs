@@ -3,9 +3,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use serde_json::Value;
-
 use super::set::FieldSet;
+use crate::json::{Value, write_text};
 
 /// What tells entries apart, in the order in which conflicts are told. Appliers are the same whichever version they use.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -82,7 +81,7 @@ impl Entry {
     fn write(&self, out: &mut Vec<u8>) {
         let text = |out: &mut Vec<u8>, before: &str, text: &str| {
             out.extend_from_slice(before.as_bytes());
-            serde_json::to_writer(out, text).expect("a text can be written");
+            write_text(text, out);
         };
         text(out, "{\"apiVersion\":", &self.api_version);
         out.extend_from_slice(b",\"fieldsType\":\"FieldsV1\",\"fieldsV1\":");

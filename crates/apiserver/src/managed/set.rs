@@ -5,8 +5,7 @@
 
 use std::sync::{Arc, OnceLock};
 
-use serde_json::{Map, Value};
-
+use crate::json::{Map, Value};
 use crate::schema::Schema;
 
 mod node;
@@ -166,7 +165,7 @@ pub fn shown(step: &str) -> String {
         Some(("f", name)) => format!(".{name}"),
         Some(("v", value)) => format!("[={value}]"),
         Some(("k", keys)) => {
-            let keys: Map<String, Value> = serde_json::from_str(keys).unwrap_or_default();
+            let keys: Map = serde_json::from_str(keys).unwrap_or_default();
             let parts: Vec<String> = keys.iter().map(|(name, key)| format!("{name}={key}")).collect();
             format!("[{}]", parts.join(","))
         }
@@ -177,9 +176,8 @@ pub fn shown(step: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
+    use crate::json::json;
 
     fn set(value: &Value) -> FieldSet {
         FieldSet::parse(value).unwrap()

@@ -1,6 +1,5 @@
-use serde_json::{Value, json};
-
 use super::{ApplyError, Conflict, Intent, Live, Managers, put, take};
+use crate::json::{Value, json};
 use crate::schema::Schema;
 use crate::schema::load::custom;
 
@@ -247,7 +246,7 @@ fn the_oldest_of_many_writers_become_one() {
     track(&schema(), None, &mut live, &intent("w00"));
     for number in 1..14 {
         let mut new = live.clone();
-        new["data"][format!("k{number}")] = "1".into();
+        new["data"][&format!("k{number}")] = "1".into();
         track(&schema(), Some(&live), &mut new, &intent(&format!("w{number:02}")));
         live = new;
     }

@@ -4,14 +4,13 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, LazyLock};
 
-use serde_json::{Map, Value};
-
 use super::set::{self, FieldSet, Node, Step};
+use crate::json::{Map, Value, write_text};
 use crate::schema::{Form, ListType, Schema, Unset};
 
 mod compare;
 
-pub use compare::{Difference, compare};
+pub use compare::{Difference, compare, is_changed_by};
 
 /// What a node is to server-side apply.
 enum View<'a> {
@@ -51,13 +50,21 @@ fn step_to<'s>(schema: &'s Schema, name: &str) -> (Step, &'s Schema) {
 
 /// What tells an element of a list apart, as a step of a path. Keys that are missing have their default.
 pub fn identity(schema: &Schema, list: &ListType, item: &Value) -> Step {
-    let ListType::Map(keys) = list else { return format!("v:{item}").into() };
+    let mut text = Vec::with_capacity(64);
+    write_identity(schema, list, item, &mut text);
+    std::str::from_utf8(&text).expect("JSON is text").into()
+}
+
+fn write_identity(schema: &Schema, list: &ListType, item: &Value, out: &mut Vec<u8>) {
+    let ListType::Map(keys) = list else {
+        out.extend_from_slice(b"v:");
+        return item.write(out);
+    };
     let items = element(schema);
     let mut names: Cow<'_, [String]> = keys.into();
     if !names.is_sorted() {
         names.to_mut().sort();
     }
-    let mut out = Vec::with_capacity(64);
     out.extend_from_slice(b"k:{");
     for name in names.iter() {
         let default = || items.field(name).and_then(|field| key_default(field)).map(Cow::Owned);
@@ -65,12 +72,11 @@ pub fn identity(schema: &Schema, list: &ListType, item: &Value) -> Step {
         if !out.ends_with(b"{") {
             out.push(b',');
         }
-        serde_json::to_writer(&mut out, name).expect("a text can be written");
+        write_text(name, out);
         out.push(b':');
-        serde_json::to_writer(&mut out, &*value).expect("keys of objects are texts");
+        value.write(out);
     }
     out.push(b'}');
-    String::from_utf8(out).expect("JSON is text").into()
 }
 
 /// The value of a key that is not given: its default, or the zero that Go always writes.
@@ -149,7 +155,7 @@ pub fn merge(schema: &Schema, live: &mut Value, config: &Value) {
         }
         (View::List(list), Value::Array(present)) if !(present.is_empty() && is_empty(Some(config))) => {
             let wanted = config.as_array().map(Vec::as_slice).unwrap_or_default();
-            *present = merge_lists(schema, list, std::mem::take(present), wanted);
+            **present = merge_lists(schema, list, std::mem::take(&mut **present), wanted);
         }
         _ => *live = config.clone(),
     }

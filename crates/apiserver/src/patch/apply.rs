@@ -1,7 +1,6 @@
 //! Server-side apply: reading the configuration. What is done with it is told in [`crate::managed`].
 
-use serde_json::Value;
-
+use crate::json::Value;
 use crate::managed::{self, Intent, Live};
 use crate::rest::body::{self, Encoding};
 use crate::rest::service::{Call, Server};

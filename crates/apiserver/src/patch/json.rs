@@ -1,7 +1,6 @@
 //! JSON patch (RFC 6902), as Kubernetes understands it: replacing an absent key of an object adds it.
 
-use serde_json::Value;
-
+use crate::json::Value;
 use crate::schema::go::kind_of;
 
 /// Why an operation cannot be carried out, in the words of a real server; the whole patch is refused.
@@ -150,7 +149,7 @@ fn add(target: &mut Value, path: &str, value: Value) -> Result<(), Impossible> {
                 .map_err(|why| format!("error in add for path: '{path}': {why}"))?;
             items.insert(index, value);
         }
-        parent => parent[last] = value,
+        parent => parent[&last] = value,
     }
     Ok(())
 }
@@ -186,16 +185,15 @@ fn replace(target: &mut Value, path: &str, value: Value) -> Result<(), Impossibl
             let index = place(&last, items.len(), items.len().saturating_sub(1)).map_err(|_| missing())?;
             *items.get_mut(index).ok_or_else(missing)? = value;
         }
-        parent => parent[last] = value,
+        parent => parent[&last] = value,
     }
     Ok(())
 }
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
+    use crate::json::json;
 
     fn patched(target: Value, operations: &Value) -> Result<Value, Impossible> {
         let mut target = target;

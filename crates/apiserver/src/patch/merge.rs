@@ -1,6 +1,6 @@
 //! JSON merge patch (RFC 7386): objects merge, everything else replaces, null removes.
 
-use serde_json::{Map, Value};
+use crate::json::{Map, Value};
 
 pub fn apply(target: &mut Value, patch: &Value) {
     let Value::Object(patch) = patch else {
@@ -22,9 +22,8 @@ pub fn apply(target: &mut Value, patch: &Value) {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
+    use crate::json::json;
 
     #[test]
     fn objects_merge_and_null_removes() {

@@ -1,7 +1,6 @@
 //! Strategic merge patch: lists merge by key where the type says so, and directives say the rest.
 
-use serde_json::{Map, Value};
-
+use crate::json::{Map, Name, Value};
 use crate::schema::go::{printed, printed_map};
 use crate::schema::{Schema, Strategy};
 
@@ -34,11 +33,11 @@ pub fn apply(schema: &Schema, object: &mut Value, patch: &Value) -> Result<()> {
     }
 }
 
-fn merge_objects(schema: Option<&Schema>, object: &mut Map<String, Value>, patch: &Map<String, Value>) -> Result<()> {
+fn merge_objects(schema: Option<&Schema>, object: &mut Map, patch: &Map) -> Result<()> {
     match patch.get(PATCH) {
         None => {}
         Some(directive) if directive == "delete" => {
-            object.clear();
+            *object = Map::new();
             return Ok(());
         }
         Some(directive) if directive == "replace" => {
@@ -71,15 +70,15 @@ fn merge_objects(schema: Option<&Schema>, object: &mut Map<String, Value>, patch
     Ok(())
 }
 
-fn unknown(directive: &Value, patch: &Map<String, Value>) -> Wrong {
+fn unknown(directive: &Value, patch: &Map) -> Wrong {
     Wrong::Merge(format!("unknown patch type: {} in map: {}", printed(directive), printed_map(patch)))
 }
 
 /// Drops what the patch does not want to keep. It may only set what it keeps.
-fn retain_keys(object: &mut Map<String, Value>, patch: &Map<String, Value>) -> Result<()> {
+fn retain_keys(object: &mut Map, patch: &Map) -> Result<()> {
     let Some(kept) = patch.get(RETAIN_KEYS) else { return Ok(()) };
     let kept = kept.as_array().ok_or(RETAIN_KEYS_FORM)?;
-    let is_kept = |name: &String| kept.iter().any(|known| known == name.as_str());
+    let is_kept = |name: &Name| kept.iter().any(|known| known == name.as_str());
     let is_directive = |name: &str| name == RETAIN_KEYS || name.starts_with(DELETE_FROM) || name.starts_with(ORDER);
     if patch.iter().any(|(name, value)| !value.is_null() && !is_directive(name) && !is_kept(name)) {
         return Err(RETAIN_KEYS_FORM);
@@ -88,7 +87,7 @@ fn retain_keys(object: &mut Map<String, Value>, patch: &Map<String, Value>) -> R
     Ok(())
 }
 
-fn merge_value(schema: Option<&Schema>, object: &mut Map<String, Value>, name: &str, patch: &Value) -> Result<()> {
+fn merge_value(schema: Option<&Schema>, object: &mut Map, name: &str, patch: &Value) -> Result<()> {
     if patch.is_null() {
         object.remove(name);
         return Ok(());
@@ -97,13 +96,13 @@ fn merge_value(schema: Option<&Schema>, object: &mut Map<String, Value>, name: &
     match (object.get_mut(name), patch) {
         (Some(Value::Object(present)), Value::Object(patch)) => merge_objects(schema, present, patch),
         (Some(Value::Array(present)), Value::Array(items)) => {
-            *present = merge_lists(schema, strategy, std::mem::take(present), items)?;
+            **present = merge_lists(schema, strategy, std::mem::take(&mut **present), items)?;
             Ok(())
         }
         // What is new has nothing to merge with, and directives have nothing to say about it.
         _ => {
             match plain(patch) {
-                Some(value) => object.insert(name.to_owned(), value),
+                Some(value) => object.insert(name, value),
                 None => object.remove(name),
             };
             Ok(())
@@ -117,7 +116,7 @@ fn plain(value: &Value) -> Option<Value> {
         Value::Object(fields) if fields.contains_key(PATCH) => None,
         Value::Object(fields) => {
             let kept = fields.iter().filter(|(_, value)| !value.is_null());
-            Some(kept.filter_map(|(name, value)| Some((name.clone(), plain(value)?))).collect::<Map<_, _>>().into())
+            Some(kept.filter_map(|(name, value)| Some((name.clone(), plain(value)?))).collect::<Map>().into())
         }
         Value::Array(items) => Some(items.iter().filter_map(plain).collect()),
         scalar => Some(scalar.clone()),
@@ -175,18 +174,18 @@ fn follow_directives(mut items: Vec<Value>, patch: &[Value], key: &str) -> Resul
     Ok((!replaces).then_some((items, wanted)))
 }
 
-fn as_object(item: &Value) -> Result<&Map<String, Value>> {
+fn as_object(item: &Value) -> Result<&Map> {
     item.as_object().ok_or_else(|| Wrong::Merge(format!("list element types are not identical: {}", printed(item))))
 }
 
-fn without_key(fields: &Map<String, Value>, key: &str) -> Wrong {
+fn without_key(fields: &Map, key: &str) -> Wrong {
     Wrong::Merge(format!("map: {} does not contain declared merge key: {key}", printed_map(fields)))
 }
 
 /// Merges a list and puts it into a given order.
 fn merge_in_order(
     schema: Option<&Schema>,
-    object: &mut Map<String, Value>,
+    object: &mut Map,
     name: &str,
     patch: Option<&Value>,
     order: &Value,
@@ -207,7 +206,7 @@ fn merge_in_order(
         (None, Some(patch)) => patch.iter().filter_map(plain).collect(),
         (Some(before), Some(patch)) => merge_lists(schema, strategy, before.clone(), patch)?,
     };
-    object.insert(name.to_owned(), reordered(&merged, &order, &before.unwrap_or_default(), key)?.into());
+    object.insert(name, reordered(&merged, &order, &before.unwrap_or_default(), key)?.into());
     Ok(())
 }
 

@@ -3,8 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
-use serde_json::Value;
-
+use crate::json::Value;
 use crate::kinds::{BuiltIn, group_version};
 
 /// All messages, by the name of their type.
@@ -141,7 +140,7 @@ fn message(source: &Value) -> Message {
             let Node::Inlined(inner) = inner else { unreachable!("a number is a field or a message, never both") };
             place = inner;
         }
-        place.0.insert(*last, Node::Field { name: name.clone(), form: form(property) });
+        place.0.insert(*last, Node::Field { name: name.to_string(), form: form(property) });
     }
     message
 }

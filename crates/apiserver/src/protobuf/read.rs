@@ -2,12 +2,12 @@
 
 use jiff::Timestamp;
 use kueue_core::time::{MicroTime, Time};
-use serde_json::{Map, Number, Value, json};
 
 use super::Node;
 use super::messages::{Form, Message, Messages, SCHEMA};
 use super::wire::{Fields, Wire};
 use crate::base64;
+use crate::json::{Map, Number, Value, json};
 
 /// How deep messages may lie inside each other; schemas of CRDs are the only ones without an end of their own.
 const DEPTH_MAX: usize = 200;
@@ -25,7 +25,7 @@ struct Reader<'m> {
 }
 
 impl Reader<'_> {
-    fn message(&mut self, message: &Message, bytes: &[u8], object: &mut Map<String, Value>) -> Result<(), String> {
+    fn message(&mut self, message: &Message, bytes: &[u8], object: &mut Map) -> Result<(), String> {
         self.depth += 1;
         if self.depth > DEPTH_MAX {
             return Err("proto: messages are nested too deeply".into());
@@ -43,13 +43,7 @@ impl Reader<'_> {
         Ok(())
     }
 
-    fn field(
-        &mut self,
-        name: &str,
-        form: &Form,
-        held: Wire<'_>,
-        object: &mut Map<String, Value>,
-    ) -> Result<(), String> {
+    fn field(&mut self, name: &str, form: &Form, held: Wire<'_>, object: &mut Map) -> Result<(), String> {
         match form {
             Form::List(element) => {
                 let mut read = Vec::new();
@@ -83,7 +77,7 @@ impl Reader<'_> {
             }
             _ => {
                 let value = self.value(name, form, held)?;
-                object.insert(name.to_owned(), value);
+                object.insert(name, value);
             }
         }
         Ok(())

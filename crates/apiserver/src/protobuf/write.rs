@@ -4,12 +4,12 @@
 //! reads the message has them already.
 
 use kueue_core::time::{MicroTime, Time};
-use serde_json::Value;
 
 use super::Node;
 use super::messages::{Form, Message, Messages, SCHEMA};
 use super::wire::{put_bytes, put_double, put_number};
 use crate::base64;
+use crate::json::Value;
 
 /// The fields of an object as a message.
 pub fn object(messages: &Messages, message: &Message, object: &Value) -> Vec<u8> {

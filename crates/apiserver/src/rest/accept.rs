@@ -123,7 +123,7 @@ pub fn negotiate(header: Option<&str>, offer: Offer) -> Result<Accepted> {
     let streams = if offer.is_single { [].as_slice() } else { STREAMS.as_slice() };
     let known = [AVAILABLE.as_slice(), streams].concat().join(", ");
     let message = format!("406: Not Acceptable\n\nAvailable representations: {known}");
-    Err(Status::new(406, "NotAcceptable", message).with_details(serde_json::json!({})))
+    Err(Status::new(406, "NotAcceptable", message).with_details(crate::json::json!({})))
 }
 
 /// Whether a person reads the answer: told by the query, or seen from the program that asks.

@@ -4,8 +4,8 @@ use std::borrow::Cow;
 use std::fmt;
 
 use serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
-use serde_json::{Map, Number, Value};
 
+use crate::json::{Map, Name, Number, Value};
 use crate::status::{Result, Status};
 
 pub mod syntax;
@@ -159,7 +159,7 @@ impl<'de> Visitor<'de> for Tracked<'_> {
 
     fn visit_map<A: MapAccess<'de>>(self, mut access: A) -> std::result::Result<Value, A::Error> {
         let mut object = Map::new();
-        while let Some(name) = access.next_key::<String>()? {
+        while let Some(name) = access.next_key::<Name>()? {
             let at = Place::Field(&self.at, &name);
             if object.contains_key(&name) {
                 self.duplicates.push(format!("duplicate field \"{at}\""));
@@ -167,15 +167,15 @@ impl<'de> Visitor<'de> for Tracked<'_> {
             let value = access.next_value_seed(Tracked { at, duplicates: self.duplicates })?;
             object.insert(name, value);
         }
+        object.shrink_to_fit();
         Ok(object.into())
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
+    use crate::json::json;
 
     #[test]
     fn duplicate_keys_are_noted_and_the_last_one_counts() {

@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use http::Method;
 use kueue_core::field::{Error, Path};
-use serde_json::{Map, Value};
 
 use super::body::{self, Parsed};
 use super::query::FieldValidation;
 use super::service::{Call, Server};
+use crate::json::{Map, Value};
 use crate::kinds::{Resource, group_version};
 use crate::protobuf;
 use crate::schema::{defaults, embedded, go, object_at, prune};
@@ -101,7 +101,7 @@ impl Server {
             WrongType::Unreadable(why) => unrecognized(&why),
             WrongType::Refused(status) => status,
         })?;
-        self.settle(call, resource, &mut value, problems).map_err(|refused| match refused {
+        self.settle(call, resource, &mut value, None, problems).map_err(|refused| match refused {
             Refused::Type(why) | Refused::Strict(why) => unusable(resource, &why),
         })?;
         Ok(value)
@@ -113,7 +113,7 @@ impl Server {
         let wrong = |why: String| Status::bad_request(format!("{NO_TYPE}{why}"));
         let mut value = body::parse(&call.body, encoding).map_err(wrong)?.value;
         if value.is_null() {
-            value = serde_json::json!({});
+            value = crate::json::json!({});
         }
         let Value::Object(object) = &mut value else {
             let found = go::kind_of(&value);
@@ -126,12 +126,12 @@ impl Server {
             return Err(Status::bad_request(why));
         }
         let schema = self.registry().built_in().delete_options.clone();
-        go::canonical(&schema, &mut value).map_err(Status::bad_request)?;
+        go::canonical(&schema, &mut value, None).map_err(Status::bad_request)?;
         Ok(value)
     }
 
     /// Of a version of a custom resource that there is not, no field is known.
-    fn warn_of_version(&self, call: &Call, resource: &Resource, object: &Map<String, Value>) {
+    fn warn_of_version(&self, call: &Call, resource: &Resource, object: &Map) {
         let given = object.get("apiVersion").and_then(Value::as_str).unwrap_or_default();
         let version = given.split_once('/').filter(|(group, _)| *group == resource.group).map(|(_, version)| version);
         let is_unknown =
@@ -149,13 +149,14 @@ impl Server {
         call: &Call,
         resource: &Resource,
         value: &mut Value,
+        old: Option<&Value>,
         mut problems: Vec<String>,
     ) -> std::result::Result<(), Refused> {
         if let Some(object) = value.as_object_mut() {
             object.remove("apiVersion");
             object.remove("kind");
         }
-        let unknown = self.shape(resource, value).map_err(Refused::Type)?;
+        let unknown = self.shape(resource, value, old).map_err(Refused::Type)?;
         problems.extend(unknown.iter().map(|path| format!("unknown field \"{path}\"")));
         match call.query.field_validation() {
             Ok(FieldValidation::Strict) if !problems.is_empty() => {
@@ -173,32 +174,40 @@ impl Server {
         Ok(())
     }
 
-    /// Gives an object the form of its kind; returns the unknown fields it had.
-    pub fn shape(&self, resource: &Resource, value: &mut Value) -> std::result::Result<Vec<String>, String> {
+    /// Gives an object the form of its kind; returns the unknown fields it had. What it shares with `old`, an object
+    /// that has this form, keeps it.
+    pub fn shape(
+        &self,
+        resource: &Resource,
+        value: &mut Value,
+        old: Option<&Value>,
+    ) -> std::result::Result<Vec<String>, String> {
         match &resource.custom {
             None => {
-                let unknown = go::canonical(&resource.schema, value)?;
+                let unknown = go::canonical(&resource.schema, value, old)?;
                 (resource.rules.default)(value);
-                defaults::apply(&resource.schema, value);
-                go::canonical(&resource.schema, value)?;
+                defaults::apply(&resource.schema, value, old);
+                go::canonical(&resource.schema, value, old)?;
                 Ok(unknown)
             }
             Some(custom) => {
                 // Metadata has the same form in every kind.
                 let mut unknown = Vec::new();
-                if object_at(value, &["metadata"]).is_some() {
+                let before = old.and_then(|old| old.get("metadata"));
+                let is_settled = value.get("metadata").zip(before).is_some_and(|(new, old)| new.is_same_as(old));
+                if !is_settled && object_at(value, &["metadata"]).is_some() {
                     let built_in = std::sync::Arc::clone(self.registry().built_in());
-                    let found = go::canonical(&built_in.metadata, &mut value["metadata"])?;
+                    let found = go::canonical(&built_in.metadata, &mut value["metadata"], before)?;
                     unknown.extend(found.iter().map(|path| format!("metadata.{path}")));
                 }
-                let pruned = prune::prune(&resource.schema, value);
+                let pruned = prune::prune(&resource.schema, value, old);
                 unknown.extend(pruned);
                 if custom.has_embedded {
                     embedded::settle(&resource.schema, value, &Path::default())?;
                 }
-                defaults::apply(&resource.schema, value);
+                defaults::apply(&resource.schema, value, old);
                 if let Some(stored) = &custom.stored_as {
-                    prune::prune(stored, value);
+                    prune::prune(stored, value, old);
                 }
                 Ok(unknown)
             }
@@ -224,7 +233,7 @@ enum WrongType {
 
 impl Server {
     /// Type given and type expected must agree; what is missing is taken from the URL.
-    fn settle_type(&self, object: &Map<String, Value>, resource: &Resource) -> std::result::Result<(), WrongType> {
+    fn settle_type(&self, object: &Map, resource: &Resource) -> std::result::Result<(), WrongType> {
         let mut texts = [("apiVersion", String::new()), ("kind", String::new())];
         for (name, text) in &mut texts {
             match object.get(*name) {

@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use kueue_core::field::{Error, Path};
 use kueue_core::time::Time;
-use serde_json::{Value, json};
 
 use super::list::typed;
 use super::query::{dry_run, options};
@@ -12,6 +11,7 @@ use super::reply::Reply;
 use super::select::Selection;
 use super::service::{Call, Server};
 use crate::admission::{Attributes, Operation};
+use crate::json::{Value, json};
 use crate::kinds::Resource;
 use crate::meta;
 use crate::schema::object_at;
@@ -302,20 +302,20 @@ impl Server {
             }
             match finalizers.is_empty() {
                 true => metadata.remove("finalizers"),
-                false => metadata.insert("finalizers".into(), finalizers.into()),
+                false => metadata.insert("finalizers", finalizers.into()),
             };
             let generation = metadata.get("generation").and_then(Value::as_i64).filter(|_| is_first);
             if let Some(generation) = generation.filter(|_| crate::crd::finalizer(resource).is_none()) {
-                metadata.insert("generation".into(), (generation + 1).into());
+                metadata.insert("generation", (generation + 1).into());
             }
         }
         let was = metadata.get("deletionGracePeriodSeconds").and_then(Value::as_i64);
         if is_first || was.is_some_and(|was| grace < was) {
             let until = Time::new(now.timestamp() + jiff::SignedDuration::from_secs(grace));
-            metadata.insert("deletionTimestamp".into(), until.to_string().into());
+            metadata.insert("deletionTimestamp", until.to_string().into());
             // Kinds that end in a way of their own do not show a grace period.
             if resource.storage != "namespaces" && crate::crd::finalizer(resource).is_none() {
-                metadata.insert("deletionGracePeriodSeconds".into(), grace.into());
+                metadata.insert("deletionGracePeriodSeconds", grace.into());
             }
         }
         if resource.storage == "namespaces" {

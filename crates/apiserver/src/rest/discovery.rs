@@ -2,9 +2,8 @@
 //!
 //! Groups come in the order of their APIServices; some of them are answered for by other servers.
 
-use serde_json::{Value, json};
-
 use crate::aggregate::Aggregated;
+use crate::json::{Value, json};
 use crate::kinds::{Registry, Resource, group_version, text_at};
 
 /// `/api`.

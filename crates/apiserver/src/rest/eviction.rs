@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use kueue_core::selector::LabelSelector;
-use serde_json::{Value, json};
 
 use super::delete::DeleteOptions;
 use super::reply::Reply;
 use super::service::{Call, Server};
 use super::write::{Next, Part, Write, is_deleted};
+use crate::json::{Value, json};
 use crate::kinds::{Resource, text_at};
 use crate::meta;
 use crate::schema::object_at;
@@ -88,7 +88,7 @@ impl Server {
         let Ok(found) = self.store.list(BUDGETS, namespace, None) else { return Vec::new() };
         let selects = |object: &Object| {
             let selector = &object.value["spec"]["selector"];
-            let parsed: Option<LabelSelector> = serde_json::from_value(selector.clone()).ok();
+            let parsed: Option<LabelSelector> = crate::json::read(&selector).ok();
             !selector.is_null() && parsed.is_some_and(|selector| selector.matches(&labels))
         };
         let all = found.objects.iter().filter(|(_, object)| selects(object));

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use serde_json::{Map, Value, json};
 
 use super::accept::Shape;
 use super::body::syntax;
@@ -12,6 +11,7 @@ use super::reply::{Reply, ReplyBody};
 use super::select::Selection;
 use super::service::{Call, Server};
 use crate::base64;
+use crate::json::{Map, Value, json, write_text};
 use crate::kinds::Resource;
 use crate::status::{Result, Status};
 use crate::store::{Key, Object};
@@ -24,8 +24,8 @@ const FUTURE_WAIT: std::time::Duration = std::time::Duration::from_secs(3);
 pub fn typed(resource: &Resource, object: &Value) -> Value {
     let mut value = object.clone();
     if let Some(map) = value.as_object_mut() {
-        map.insert("apiVersion".into(), resource.api_version().into());
-        map.insert("kind".into(), resource.kind.clone().into());
+        map.insert("apiVersion", resource.api_version().into());
+        map.insert("kind", resource.kind.clone().into());
     }
     value
 }
@@ -33,9 +33,11 @@ pub fn typed(resource: &Resource, object: &Value) -> Value {
 /// The same as bytes: the type is put before what is already encoded.
 pub fn typed_bytes(resource: &Resource, object: &Object) -> Bytes {
     let encoded = object.encoded();
-    let head = format!("{{\"kind\":{},\"apiVersion\":{}", json!(resource.kind), json!(resource.api_version()));
-    let mut bytes = Vec::with_capacity(head.len() + encoded.len());
-    bytes.extend_from_slice(head.as_bytes());
+    let mut bytes = Vec::with_capacity(encoded.len() + 256);
+    bytes.extend_from_slice(b"{\"kind\":");
+    write_text(&resource.kind, &mut bytes);
+    bytes.extend_from_slice(b",\"apiVersion\":");
+    write_text(&resource.api_version(), &mut bytes);
     bytes.push(if encoded.len() > 2 { b',' } else { b'}' });
     bytes.extend_from_slice(encoded.get(1..).filter(|rest| rest.len() > 1).unwrap_or_default());
     bytes.into()
@@ -94,14 +96,14 @@ impl Server {
         let mut metadata = Map::new();
         if resource.custom.is_some() && call.accepted.shape == Shape::Whole {
             // Lists of custom resources always have the field.
-            metadata.insert("continue".into(), "".into());
+            metadata.insert("continue", "".into());
         }
-        metadata.insert("resourceVersion".into(), page.revision.to_string().into());
+        metadata.insert("resourceVersion", page.revision.to_string().into());
         if let Some(token) = page.continue_token {
-            metadata.insert("continue".into(), token.into());
+            metadata.insert("continue", token.into());
         }
         if let Some(remaining) = page.remaining {
-            metadata.insert("remainingItemCount".into(), remaining.into());
+            metadata.insert("remainingItemCount", remaining.into());
         }
         let stored: Vec<Arc<Object>> = page.objects.iter().map(|(_, object)| Arc::clone(object)).collect();
         let objects = self.shown_all(resource, &stored).await?;
@@ -194,7 +196,7 @@ struct Page {
     remaining: Option<usize>,
 }
 
-fn list_bytes(resource: &Resource, metadata: &Map<String, Value>, objects: &[Arc<Object>]) -> Bytes {
+fn list_bytes(resource: &Resource, metadata: &Map, objects: &[Arc<Object>]) -> Bytes {
     let head = json!({"kind": resource.list_kind, "apiVersion": resource.api_version(), "metadata": metadata});
     let head = head.to_string();
     let mut bytes =

@@ -6,9 +6,8 @@ use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::sync::LazyLock;
 
-use serde_json::{Map, Value, json};
-
 use super::reply::Page;
+use crate::json::{Map, Value, json};
 use crate::kinds::{BuiltIn, NamedType, Registry, Resource};
 use crate::protobuf::wire;
 
@@ -46,7 +45,7 @@ pub fn index(registry: &Registry) -> Value {
         let url = format!("/openapi/v3/{path}?hash={:016X}", hash.finish());
         (path, json!({"serverRelativeURL": url}))
     };
-    json!({"paths": hashes.into_iter().map(place).collect::<Map<String, Value>>()})
+    json!({"paths": hashes.into_iter().map(place).collect::<Map>()})
 }
 
 fn root(group: &str, version: &str) -> String {
@@ -118,7 +117,7 @@ const PATCHES: [&str; 4] = [
 ];
 
 /// What can be done with a resource; kubectl looks for the parameter of patches.
-fn operations(resource: &Resource, root: &str, paths: &mut Map<String, Value>) {
+fn operations(resource: &Resource, root: &str, paths: &mut Map) {
     let place = match resource.is_namespaced {
         true => format!("/{root}/namespaces/{{namespace}}/{}", resource.plural),
         false => format!("/{root}/{}", resource.plural),
@@ -140,7 +139,7 @@ fn operations(resource: &Resource, root: &str, paths: &mut Map<String, Value>) {
         });
         if action == "patch" {
             let schema = json!({"schema": {"$ref": format!("{}{}", V3.references, long("meta.v1.Patch"))}});
-            let content: Map<String, Value> = patches.iter().map(|kind| ((*kind).to_owned(), schema.clone())).collect();
+            let content: Map = patches.iter().map(|kind| ((*kind).to_owned(), schema.clone())).collect();
             operation["requestBody"] = json!({"content": content, "required": true});
         }
         operation
@@ -148,7 +147,7 @@ fn operations(resource: &Resource, root: &str, paths: &mut Map<String, Value>) {
     let mut add = |path: String, verbs: &[(&str, &str, bool)]| {
         let mut methods = Map::new();
         for (verb, method, is_write) in verbs.iter().filter(|(verb, ..)| resource.allows(verb)) {
-            methods.insert((*method).to_owned(), operation(verb, *is_write));
+            methods.insert(*method, operation(verb, *is_write));
         }
         paths.insert(path, methods.into());
     };
@@ -175,7 +174,7 @@ const V3: Form = Form { references: "#/components/schemas/", is_wrapped: true };
 
 /// The types of a document so far.
 struct Collected<'f> {
-    schemas: Map<String, Value>,
+    schemas: Map,
     form: &'f Form,
 }
 
@@ -269,8 +268,7 @@ impl Collected<'_> {
                 }
                 "properties" => {
                     let fields = value.as_object().into_iter().flatten();
-                    let fields: Map<String, Value> =
-                        fields.map(|(name, field)| (name.clone(), self.plain(field))).collect();
+                    let fields: Map = fields.map(|(name, field)| (name.clone(), self.plain(field))).collect();
                     kept.insert(key.clone(), fields.into());
                 }
                 _ => {

@@ -3,7 +3,6 @@
 use std::fmt::Write as _;
 
 use http::Method;
-use serde_json::json;
 
 use super::discovery;
 use super::openapi;
@@ -12,6 +11,7 @@ use super::query::Query;
 use super::reply::{Page, Reply, ReplyBody};
 use super::service::Server;
 use crate::auth::tokens::ISSUER;
+use crate::json::json;
 use crate::status::{Result, Status};
 
 /// The Kubernetes whose answers this server gives.
@@ -107,7 +107,7 @@ impl Server {
         }
     }
 
-    fn index_of_paths(&self) -> serde_json::Value {
+    fn index_of_paths(&self) -> crate::json::Value {
         let mut paths: Vec<String> = [
             "/api",
             "/api/v1",

@@ -1,9 +1,9 @@
 //! The query of a URL, and the options that it spells.
 
 use kueue_core::field::{Error, Errors, Path};
-use serde_json::json;
 
 use super::path::unescape;
+use crate::json::json;
 use crate::status::{About, Result, Status};
 
 /// Names and values in the order given.
@@ -111,7 +111,7 @@ pub fn dry_run(values: &[&str], kind: &str) -> Result<bool> {
     }
     let shown = json!(values);
     let mut error = Error::not_supported(&Path::new("dryRun"), shown, &["All"]);
-    error.value = Some(json!(values));
+    error.value = Some(json!(values).into());
     Err(Status::invalid(options(kind), &[error]))
 }
 

@@ -8,11 +8,11 @@ use std::task::{Context, Poll};
 use bytes::Bytes;
 use http::header::{CACHE_CONTROL, CONTENT_TYPE, ETAG, HeaderValue, RETRY_AFTER, VARY, WARNING};
 use http_body::Frame;
-use serde_json::Value;
 use tokio::sync::mpsc;
 
 use super::accept::{Accepted, Encoding, Shape};
 use super::list::{typed, typed_bytes};
+use crate::json::Value;
 use crate::kinds::Resource;
 use crate::protobuf;
 use crate::status::Status;

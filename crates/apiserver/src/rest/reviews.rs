@@ -3,8 +3,6 @@
 use std::collections::BTreeMap;
 
 use kueue_core::field::{Error, Errors, Path};
-use serde::Deserialize as _;
-use serde_json::{Map, Value, json};
 
 use super::list::typed;
 use super::reply::Reply;
@@ -12,6 +10,7 @@ use super::service::{Call, Server};
 use crate::auth::attributes::Place;
 use crate::auth::tokens::ISSUER;
 use crate::auth::{Attributes, User, Wanted};
+use crate::json::{Map, Name, Value, json};
 use crate::kinds::{Resource, text_at};
 use crate::meta;
 use crate::status::{About, Result, Status};
@@ -102,12 +101,12 @@ impl Server {
 }
 
 fn texts(value: &Value) -> Vec<String> {
-    Vec::deserialize(value).unwrap_or_default()
+    crate::json::read(value).unwrap_or_default()
 }
 
 /// The user that a review asks about.
 fn subject(spec: &Value) -> User {
-    let extra: BTreeMap<String, Vec<String>> = BTreeMap::deserialize(&spec["extra"]).unwrap_or_default();
+    let extra: BTreeMap<String, Vec<String>> = crate::json::read(&spec["extra"]).unwrap_or_default();
     let text = |name: &str| text_at(spec, &[name]).to_owned();
     User { name: text("user"), uid: text("uid"), groups: texts(&spec["groups"]), extra }
 }
@@ -191,8 +190,8 @@ fn validate_selector(selector: &Value, at: &Path) -> Errors {
 
 /// A question has no name.
 fn validate_metadata(metadata: &Value, is_local: bool) -> Option<Error> {
-    let is_told = |(name, _): &(&String, &Value)| *name != "managedFields" && !(is_local && *name == "namespace");
-    let told: Map<String, Value> = metadata
+    let is_told = |(name, _): &(&Name, &Value)| **name != *"managedFields" && !(is_local && **name == *"namespace");
+    let told: Map = metadata
         .as_object()
         .into_iter()
         .flatten()

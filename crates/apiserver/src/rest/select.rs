@@ -1,9 +1,9 @@
 //! Which objects a list or watch is about: namespace, name, labels and fields.
 
 use kueue_core::selector::{FieldSelector, Selector};
-use serde_json::Value;
 
 use super::query::ListOptions;
+use crate::json::Value;
 use crate::kinds::Resource;
 use crate::kinds::rules::UnknownSelector;
 use crate::meta::strings;
@@ -101,9 +101,8 @@ const OTHER_NAMES: [(&str, &str); 3] =
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
+    use crate::json::json;
 
     #[test]
     fn a_field_that_is_not_set_has_its_zero_value() {

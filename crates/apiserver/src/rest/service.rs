@@ -20,7 +20,7 @@ use super::path::{ResourcePath, Target, parse};
 use super::query::Query;
 use super::reply::{Reply, ReplyBody, Response, refused};
 use super::reviews::is_review;
-use super::warnings;
+use super::{gzip, warnings};
 use crate::admission::Admission;
 use crate::aggregate::{Aggregated, Passed};
 use crate::auth::rbac::Rbac;
@@ -312,7 +312,7 @@ impl ApiServer {
         let result = self.0.dispatch(&mut call, header(ACCEPT)).await;
         let warnings = warnings::sent(call.warnings.into_inner().expect("no one panics while warning"));
         match result {
-            Ok(reply) => reply.encode(call.accepted, &warnings),
+            Ok(reply) => gzip::answer(&parts.headers, reply.encode(call.accepted, &warnings)),
             Err(status) => refused(&status, call.accepted, &warnings),
         }
     }

@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use kueue_core::field::{Error, Errors, Path, aggregate};
 use kueue_core::selector::LabelSelector;
-use serde_json::{Value, json};
 
 use super::eviction::set_condition;
 use super::list::typed;
@@ -12,6 +11,7 @@ use super::reply::Reply;
 use super::service::{Call, Server};
 use super::write::{Next, Part, Write, check_patch_options};
 use crate::admission::{Attributes, Operation};
+use crate::json::{Value, json};
 use crate::kinds::Resource;
 use crate::kinds::text_at;
 use crate::managed::{self, Managers};
@@ -241,7 +241,7 @@ impl ScalePaths {
 fn selector_text(selector: &Value) -> String {
     match selector.as_str() {
         Some(text) => text.to_owned(),
-        None => serde_json::from_value::<LabelSelector>(selector.clone()).unwrap_or_default().to_string(),
+        None => crate::json::read::<LabelSelector>(&selector).unwrap_or_default().to_string(),
     }
 }
 

@@ -2,12 +2,12 @@
 
 use kueue_core::field::{Error, Errors, Path};
 use kueue_core::time::Time;
-use serde_json::{Value, json};
 
 use super::reply::Reply;
 use super::service::{Call, Server};
 use crate::auth::Account;
 use crate::auth::tokens::{Bound, ISSUER, TokenClaims};
+use crate::json::{Value, json};
 use crate::kinds::{Resource, group_version, text_at};
 use crate::meta;
 use crate::status::{About, Result, Status};
@@ -54,7 +54,7 @@ impl Server {
         let spec = &request["spec"];
         let bound = self.bound_objects(&spec["boundObjectRef"], Account { namespace, name })?;
         let seconds = spec["expirationSeconds"].as_i64().unwrap_or(SECONDS_DEFAULT);
-        let audiences: Vec<String> = serde_json::from_value(spec["audiences"].clone()).unwrap_or_default();
+        let audiences: Vec<String> = crate::json::read(&spec["audiences"]).unwrap_or_default();
         let account = Account { namespace, name };
         let claims = TokenClaims { account, uid, audiences: &audiences, seconds, bound };
         let token = self.authentication.issue(&claims, now, &self.random.uid());
@@ -122,6 +122,7 @@ fn as_resource(resource: &Resource) -> Option<Resource> {
         kind: sub.kind.clone(),
         schema: sub.schema.clone()?,
         rules: crate::kinds::rules::of("", ""),
+        recent: std::sync::Arc::default(),
         ..resource.clone()
     })
 }

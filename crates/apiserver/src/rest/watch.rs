@@ -7,7 +7,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use serde_json::{Value, json};
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
@@ -17,6 +16,7 @@ use super::query::ListOptions;
 use super::reply::{Reply, ReplyBody};
 use super::select::Selection;
 use super::service::{Call, Server};
+use crate::json::{Value, json};
 use crate::kinds::Resource;
 use crate::schema::go;
 use crate::status::{Result, Status};
@@ -203,7 +203,7 @@ impl Watch {
         let mut value = json!({"metadata": metadata});
         if self.resource.custom.is_none() {
             // A bookmark is an empty object of the kind; nothing in it can be of the wrong type.
-            let _ = go::canonical(&self.resource.schema, &mut value);
+            let _ = go::canonical(&self.resource.schema, &mut value, None);
             match self.resource.storage.as_str() {
                 // Inside a real server these count replicas without a pointer, so none is zero.
                 "deployments.apps" | "replicasets.apps" | "statefulsets.apps" => value["spec"]["replicas"] = 0.into(),

@@ -6,7 +6,6 @@
 use std::sync::Arc;
 
 use kueue_core::field::{Error, Errors, Path};
-use serde_json::{Value, json};
 
 use super::decode::Refused;
 use super::delete::keeps_it;
@@ -15,6 +14,7 @@ use super::reply::Reply;
 use super::service::{Call, Server};
 use super::subresource::ScalePaths;
 use crate::admission::{Attributes, Operation};
+use crate::json::{Value, json};
 use crate::kinds::rules::{Moment, Update};
 use crate::kinds::{Resource, text_at};
 use crate::managed::{self, Live, Managers};
@@ -104,7 +104,8 @@ impl Server {
         crate::crd::check_create(resource, value["metadata"]["name"].as_str().unwrap_or_default())?;
         let drops_status = resource.subresource("status").is_some() && !resource.rules.creates_with_status;
         let status = if drops_status { take_status(&mut value) } else { None };
-        let track = |value: &mut Value| managed::track(&resource.schema, None, value, &write.intent(self));
+        let intent = || write.intent(self);
+        let track = |value: &mut Value| managed::track_new(&resource.schema, value, &intent(), &resource.recent);
         let mut managed = managed.unwrap_or_else(|| track(&mut value));
         let named = value["metadata"]["name"].as_str().unwrap_or_default().to_owned();
         let mut attributes = Attributes::of_write(write.call, resource, Operation::Create, write.is_dry_run);
@@ -129,7 +130,7 @@ impl Server {
         // A custom resource loses what its schema does not know only when it is stored; others see it until then.
         let unpruned = (is_mutated && resource.custom.is_some()).then(|| value.clone());
         if is_mutated || !keeps_its_form(resource) {
-            self.shape(resource, &mut value).map_err(Status::internal)?;
+            self.shape(resource, &mut value, None).map_err(Status::internal)?;
         }
         let name = value["metadata"]["name"].as_str().unwrap_or_default().to_owned();
         let mut errors = meta::validate(&value, resource);
@@ -228,7 +229,7 @@ impl Server {
                     _ => patch::check_type(&self.registry(), resource, &value)?,
                 };
                 let settled = match checked {
-                    Ok(()) => self.settle(call, resource, &mut value, patch.problems.clone()),
+                    Ok(()) => self.settle(call, resource, &mut value, Some(&read.value), patch.problems.clone()),
                     Err(why) => Err(Refused::Type(why)),
                 };
                 if let Err(Refused::Type(why) | Refused::Strict(why)) = settled {
@@ -268,7 +269,8 @@ impl Server {
                     value["metadata"][name] = given.clone();
                 }
             }
-            self.shape(resource, &mut value).map_err(Status::internal)?;
+            let before = live.map(|live| live.value);
+            self.shape(resource, &mut value, before).map_err(Status::internal)?;
             Ok(Next { value, managed: Some(managed), is_shaped: true })
         };
         if self.store.get(&resource.storage, &call.key()).is_none() {
@@ -412,12 +414,14 @@ impl Server {
             }
             Part::Scale | Part::Whole => {}
         }
-        value["metadata"]["resourceVersion"] = old["metadata"]["resourceVersion"].clone();
+        if let Some(metadata) = value.get_mut("metadata").and_then(Value::as_object_mut) {
+            metadata.carry("resourceVersion", old["metadata"].get("resourceVersion"));
+        }
         if matches!(write.part, Part::Main | Part::Named(_) | Part::Scale) {
             move_generation(resource, &mut value, old);
         }
         if !is_shaped || !keeps_its_form(resource) {
-            self.shape(resource, &mut value).map_err(Status::internal)?;
+            self.shape(resource, &mut value, Some(old)).map_err(Status::internal)?;
         }
         let managed = match (managed, write.part) {
             (Some(managed), _) => managed,

@@ -1,66 +1,78 @@
 //! Fills in the defaults of a schema, where the parent exists.
 
-use std::sync::Arc;
-
-use serde_json::Value;
-
 use super::{Form, Schema};
+use crate::json::{Map, Value};
 
 /// Sets every default that is missing. An explicit `null` counts as missing where the schema does not allow it, and is
-/// dropped when there is no default either.
-pub fn apply(schema: &Schema, value: &mut Value) {
-    match value {
-        Value::Object(object) => {
-            if object.values().any(Value::is_null) {
-                object.retain(|name, inner| {
-                    let is_unset = |(_, field): (_, &Arc<Schema>)| !field.is_nullable && field.default.is_none();
-                    !(inner.is_null() && schema.declared(name).is_some_and(is_unset))
-                });
-            }
-            if let Form::Struct { fields, .. } = &*schema.form {
-                for (name, field) in fields {
-                    if let Some(default) = &field.default
-                        && !object.contains_key(&**name)
-                    {
-                        object.insert(name.to_string(), default.clone());
-                    }
-                }
-            }
-            for (name, inner) in object.iter_mut() {
-                if let Some(field) = schema.field(name) {
-                    if inner.is_null()
-                        && !field.is_nullable
-                        && let Some(default) = &field.default
-                    {
-                        *inner = default.clone();
-                    }
-                    apply(field, inner);
-                }
-            }
-        }
-        Value::Array(items) => {
-            if let Some(element) = schema.element() {
-                for item in items {
-                    if item.is_null()
-                        && !element.is_nullable
-                        && let Some(default) = &element.default
-                    {
-                        *item = default.clone();
-                    }
-                    apply(element, item);
-                }
-            }
-        }
-        _ => {}
+/// dropped when there is no default either. What is shared with `old`, an object that has them all, is passed over.
+pub fn apply(schema: &Schema, value: &mut Value, old: Option<&Value>) {
+    if let Some(completed) = completed(schema, value, old) {
+        *value = completed;
     }
+}
+
+/// The value with its defaults; nothing when it has them all.
+fn completed(schema: &Schema, value: &Value, old: Option<&Value>) -> Option<Value> {
+    if old.is_some_and(|old| value.is_same_as(old)) {
+        return None;
+    }
+    match value {
+        Value::Object(object) => completed_object(schema, object, old).map(Value::Object),
+        Value::Array(items) => {
+            let element = schema.element()?;
+            let mut changed = None;
+            for (index, item) in items.iter().enumerate() {
+                if let Some(item) = settled(element, item, old.and_then(|old| old.get(index))) {
+                    changed.get_or_insert_with(|| items.clone())[index] = item;
+                }
+            }
+            changed.map(Value::Array)
+        }
+        _ => None,
+    }
+}
+
+/// What a value becomes where it stands; nothing when it stays.
+fn settled(schema: &Schema, value: &Value, old: Option<&Value>) -> Option<Value> {
+    let default = schema.default.as_ref().filter(|_| value.is_null() && !schema.is_nullable);
+    match default {
+        Some(default) => Some(whole_default(schema, default)),
+        None => completed(schema, value, old),
+    }
+}
+
+/// A default with the defaults of what is inside it.
+fn whole_default(schema: &Schema, default: &Value) -> Value {
+    completed(schema, default, None).unwrap_or_else(|| default.clone())
+}
+
+fn completed_object(schema: &Schema, object: &Map, old: Option<&Value>) -> Option<Map> {
+    let mut changed = None;
+    for (name, inner) in object {
+        let Some(field) = schema.field(name) else { continue };
+        if inner.is_null() && !field.is_nullable && field.default.is_none() && schema.declared(name).is_some() {
+            changed.get_or_insert_with(|| object.clone()).remove(name);
+        } else if let Some(inner) = settled(field, inner, old.and_then(|old| old.get(name))) {
+            changed.get_or_insert_with(|| object.clone()).insert(name, inner);
+        }
+    }
+    if let Form::Struct { fields, .. } = &*schema.form {
+        for (name, field) in fields.iter() {
+            if let Some(default) = &field.default
+                && !object.contains_key(name)
+            {
+                changed.get_or_insert_with(|| object.clone()).insert(&**name, whole_default(field, default));
+            }
+        }
+    }
+    changed
 }
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::super::load::custom;
     use super::*;
+    use crate::json::json;
 
     #[test]
     fn defaults_appear_inside_what_exists() {
@@ -73,7 +85,7 @@ mod tests {
             "gone": {"type": "string"},
         }}));
         let mut value = json!({"l": [{}], "nil": null, "nonil": null, "gone": null});
-        apply(&schema, &mut value);
+        apply(&schema, &mut value, None);
         assert_eq!(value, json!({"a": {"n": 1}, "l": [{"n": 3}], "nil": null, "nonil": "y"}));
     }
 }

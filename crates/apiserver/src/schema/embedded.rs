@@ -2,9 +2,9 @@
 
 use kueue_core::field::{Error, Errors, Path};
 use kueue_core::name::dns1035_label;
-use serde_json::Value;
 
 use super::{Schema, go};
+use crate::json::Value;
 
 /// Brings the metadata of resources inside a value into the form it has everywhere. An error is what a decoder says.
 pub fn settle(schema: &Schema, value: &mut Value, path: &Path) -> Result<(), String> {
@@ -12,7 +12,7 @@ pub fn settle(schema: &Schema, value: &mut Value, path: &Path) -> Result<(), Str
         && let (Some(metadata), Some(own)) = (value.get_mut("metadata"), schema.field("metadata"))
     {
         let before = metadata.clone();
-        go::canonical(own, metadata).map_err(|why| {
+        go::canonical(own, metadata, None).map_err(|why| {
             let field = path.child("metadata");
             Error::invalid(&field, before, why).to_string()
         })?;
@@ -92,9 +92,8 @@ fn validate_one(value: &Value, path: &Path) -> Errors {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
+    use crate::json::json;
     use crate::schema::load::custom_resource;
 
     #[test]

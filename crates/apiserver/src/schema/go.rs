@@ -3,15 +3,14 @@
 //! A real server decodes into structs and encodes those: fields it does not know vanish, an empty list may be the same as
 //! none, quantities and times have one spelling, and some zero values are always written. Clients see all of that.
 
-use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::sync::Arc;
 
 use kueue_core::quantity::Quantity;
 use kueue_core::time::{MicroTime, Time};
-use serde_json::{Map, Value, json};
 
-use super::{FieldName, Form, Schema, Unset};
+use super::{FieldName, Fields, Form, Schema, Unset};
+use crate::json::{Map, Name, Value, json};
 
 mod bytes;
 mod print;
@@ -19,10 +18,11 @@ mod print;
 pub use print::{printed, printed_as_source, printed_map};
 
 /// Makes the object what Go would print after reading it. Returns the paths of the fields it did not know; an error is
-/// what Go's decoder would say of a value of the wrong type.
-pub fn canonical(schema: &Schema, value: &mut Value) -> Result<Vec<String>, String> {
+/// what Go's decoder would say of a value of the wrong type. What is shared with `old`, an object that has this form, is
+/// passed over.
+pub fn canonical(schema: &Schema, value: &mut Value, old: Option<&Value>) -> Result<Vec<String>, String> {
     let mut walk = Walk { path: String::new(), owner: "", unknown: Vec::new() };
-    walk.value(schema, value)?;
+    walk.value(schema, value, old)?;
     Ok(walk.unknown)
 }
 
@@ -35,13 +35,16 @@ struct Walk<'s> {
 }
 
 impl<'s> Walk<'s> {
-    fn value(&mut self, schema: &'s Schema, value: &mut Value) -> Result<(), String> {
+    fn value(&mut self, schema: &'s Schema, value: &mut Value, old: Option<&Value>) -> Result<(), String> {
+        if old.is_some_and(|old| value.is_same_as(old)) {
+            return Ok(());
+        }
         match &*schema.form {
             Form::Any => Ok(()),
             Form::Struct { name, fields, .. } => {
                 let Value::Object(object) = value else { return Err(self.wrong(value, name)) };
                 let outer = std::mem::replace(&mut self.owner, name);
-                self.fields(fields, object)?;
+                self.fields(fields, object, old.and_then(Value::as_object))?;
                 self.owner = outer;
                 Ok(())
             }
@@ -53,7 +56,8 @@ impl<'s> Walk<'s> {
                     if inner.is_null() {
                         *inner = zero(values);
                     }
-                    self.inside(["[", key, "]"], |walk| walk.value(values, inner))?;
+                    let before = old.and_then(|old| old.get(key));
+                    self.inside(["[", key, "]"], |walk| walk.value(values, inner, before))?;
                 }
                 Ok(())
             }
@@ -65,7 +69,8 @@ impl<'s> Walk<'s> {
                     if item.is_null() {
                         *item = zero(element);
                     }
-                    self.inside(["[", &index.to_string(), "]"], |walk| walk.value(element, item))?;
+                    let before = old.and_then(|old| old.get(index));
+                    self.inside(["[", &index.to_string(), "]"], |walk| walk.value(element, item, before))?;
                 }
                 Ok(())
             }
@@ -73,21 +78,21 @@ impl<'s> Walk<'s> {
         }
     }
 
-    fn fields(
-        &mut self,
-        fields: &'s BTreeMap<FieldName, Arc<Schema>>,
-        object: &mut Map<String, Value>,
-    ) -> Result<(), String> {
-        let unknown: Vec<String> = object.keys().filter(|name| !fields.contains_key(name.as_str())).cloned().collect();
+    fn fields(&mut self, fields: &'s Fields, object: &mut Map, old: Option<&Map>) -> Result<(), String> {
+        let unknown: Vec<Name> = object.keys().filter(|name| !fields.contains_key(name.as_str())).cloned().collect();
         for name in unknown {
             object.remove(&name);
             self.unknown.push(join(&self.path, &name));
         }
-        for (name, schema) in fields {
-            match object.get_mut(&**name) {
+        for (name, schema) in fields.iter() {
+            let before = old.and_then(|old| old.get(name));
+            if object.get(name).zip(before).is_some_and(|(present, before)| present.is_same_as(before)) {
+                continue;
+            }
+            match object.get_mut(name) {
                 Some(inner) if !inner.is_null() => {
                     let dot = if self.path.is_empty() { "" } else { "." };
-                    self.inside([dot, name, ""], |walk| walk.value(schema, inner))?;
+                    self.inside([dot, name, ""], |walk| walk.value(schema, inner, before))?;
                     let is_list = matches!(&*schema.form, Form::List(_) | Form::Map(_));
                     if is_left_out(schema, inner) || is_list && is_empty(inner) {
                         // Storage does not tell an empty list from none.
@@ -101,10 +106,10 @@ impl<'s> Walk<'s> {
             if !object.contains_key(&**name) {
                 match schema.unset {
                     Unset::Always => {
-                        object.insert(name.to_string(), zero(schema));
+                        object.insert(&**name, zero(schema));
                     }
                     Unset::Null => {
-                        object.insert(name.to_string(), Value::Null);
+                        object.insert(&**name, Value::Null);
                     }
                     Unset::Omitted | Unset::Pointer => {}
                 }

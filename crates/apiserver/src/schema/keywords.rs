@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use regex::Regex;
-use serde_json::Value;
 
 use super::{Schema, load};
+use crate::json::Value;
 
 /// The validation keywords of one node.
 #[derive(Debug, Clone, Default)]

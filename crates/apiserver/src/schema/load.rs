@@ -3,14 +3,13 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use serde_json::{Map, Value};
-
-use super::{FieldName, Form, Keywords, ListType, Schema, Strategy, Unset};
+use super::{Fields, Form, Keywords, ListType, Schema, Strategy, Unset};
+use crate::json::{Map, Name, Value};
 
 /// The built-in types by name. They refer to each other; the few that contain themselves end in "anything".
 #[derive(Debug)]
 pub struct Types {
-    sources: Map<String, Value>,
+    sources: Map,
     done: BTreeMap<String, Arc<Schema>>,
     open: Vec<String>,
 }
@@ -68,7 +67,7 @@ impl Types {
         match source["type"].as_str() {
             Some("object") => {
                 if let Some(properties) = source["properties"].as_object() {
-                    let mut fields = BTreeMap::new();
+                    let mut fields = Fields::default();
                     for (field, source) in properties {
                         fields.insert(field.as_str().into(), Arc::new(self.node("", source)));
                     }
@@ -139,12 +138,13 @@ fn node(source: &Value, metadata: Option<&Arc<Schema>>) -> Schema {
             (None, Some(values)) => Form::Map(values),
             (None, None) if source["additionalProperties"] == true => Form::Map(Schema::any()),
             (properties, others) => {
-                let field = |(name, source): (&String, &Value)| (name.as_str().into(), Arc::new(custom(source)));
-                let mut fields: BTreeMap<FieldName, Arc<Schema>> =
-                    properties.into_iter().flatten().map(field).collect();
+                let field = |(name, source): (&Name, &Value)| (name.as_str().into(), Arc::new(custom(source)));
+                let mut fields: Fields = properties.into_iter().flatten().map(field).collect();
                 if let Some(metadata) = metadata.filter(|_| source["x-kubernetes-embedded-resource"] == true) {
                     for name in ["apiVersion", "kind"] {
-                        fields.entry(name.into()).or_insert_with(|| Arc::new(Schema::of(Form::Text)));
+                        if !fields.contains_key(name) {
+                            fields.insert(name.into(), Arc::new(Schema::of(Form::Text)));
+                        }
                     }
                     fields.insert("metadata".into(), Arc::clone(metadata));
                 }
@@ -196,7 +196,7 @@ mod tests {
     fn every_built_in_type_can_be_read() {
         let text = include_str!("../../data/types.json");
         let mut types = Types::parse(text).unwrap();
-        let names: Vec<String> = types.sources.keys().cloned().collect();
+        let names: Vec<Name> = types.sources.keys().cloned().collect();
         assert!(names.len() > 300);
         for name in names {
             types.get(&name);

@@ -6,14 +6,14 @@ use std::io::{self, BufRead, Write};
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 
 use super::{Image, ImageOfCollection, Key, Object};
+use crate::json::Value;
 use crate::managed::{self, Managers};
 
 /// What one line tells.
 #[derive(Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[serde(rename_all = "camelCase", rename_all_fields = "camelCase", deny_unknown_fields)]
 enum Line {
     /// The first one: the revision of the latest write.
     Revision(u64),
@@ -83,9 +83,8 @@ fn stored(mut value: Value) -> Option<(Key, Object)> {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
+    use crate::json::json;
     use crate::store::Store;
 
     fn read(text: &str) -> io::Result<Image> {

@@ -1,6 +1,5 @@
-use serde_json::{Value, json};
-
 use super::{Forgotten, Key, Refusal, Store};
+use crate::json::{Value, json};
 
 const THINGS: &str = "things";
 

@@ -3,9 +3,9 @@
 use jiff::Timestamp;
 use kueue_core::selector::LabelSelector;
 use kueue_core::time::Time;
-use serde_json::Value;
 
 use super::{age, event, human_duration, networking, node, pod, storage};
+use crate::json::Value;
 use crate::kinds::Resource;
 
 /// How a cell is made from an object.
@@ -282,7 +282,7 @@ pub fn of(resource: &Resource, object: &Value, now: Timestamp) -> Vec<Value> {
             Count(path) => {
                 let found = &object[*path];
                 let count =
-                    found.as_object().map_or_else(|| found.as_array().map_or(0, Vec::len), serde_json::Map::len);
+                    found.as_object().map_or_else(|| found.as_array().map_or(0, Vec::len), crate::json::Map::len);
                 count.into()
             }
             Made(make) => make(object, now),
@@ -340,7 +340,7 @@ fn selector(object: &Value, _: Timestamp) -> Value {
 }
 
 fn selector_text(selector: &Value) -> Value {
-    let parsed: LabelSelector = serde_json::from_value(selector.clone()).unwrap_or_default();
+    let parsed: LabelSelector = crate::json::read(&selector).unwrap_or_default();
     match parsed.to_string() {
         text if text.is_empty() => "<none>".into(),
         text => text.into(),
@@ -434,7 +434,7 @@ fn container_images(object: &Value, _: Timestamp) -> Value {
 }
 
 fn config_map_data(object: &Value, _: Timestamp) -> Value {
-    let count = |field: &str| object[field].as_object().map_or(0, serde_json::Map::len);
+    let count = |field: &str| object[field].as_object().map_or(0, crate::json::Map::len);
     (count("data") + count("binaryData")).into()
 }
 

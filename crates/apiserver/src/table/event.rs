@@ -1,10 +1,10 @@
 //! The row of an event: it has no name in front, because what happened comes first.
 
 use jiff::Timestamp;
-use serde_json::{Value, json};
 
 use super::age;
 use super::cells::text;
+use crate::json::{Value, json};
 use crate::kinds::rules::event_in_core;
 
 pub fn cells(object: &Value, now: Timestamp) -> Vec<Value> {

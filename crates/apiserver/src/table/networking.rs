@@ -1,9 +1,9 @@
 //! Cells of kinds around services, and of autoscalers.
 
 use jiff::Timestamp;
-use serde_json::Value;
 
 use super::cells::text;
+use crate::json::Value;
 
 /// The first few of a list, and how many more there are.
 pub fn first_few(all: &[String], shown: usize) -> String {
@@ -146,9 +146,8 @@ fn one_metric(metric: &Value, status: &Value) -> String {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
+    use crate::json::json;
 
     const NOW: Timestamp = Timestamp::UNIX_EPOCH;
 

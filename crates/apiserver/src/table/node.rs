@@ -1,9 +1,9 @@
 //! The row of a node.
 
 use jiff::Timestamp;
-use serde_json::Value;
 
 use super::age;
+use crate::json::Value;
 
 pub fn cells(object: &Value, now: Timestamp) -> Vec<Value> {
     let info = |name: &str| {

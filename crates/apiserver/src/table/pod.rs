@@ -1,9 +1,9 @@
 //! The row of a pod: how far it is, in one word.
 
 use jiff::Timestamp;
-use serde_json::Value;
 
 use super::{age, human_duration};
+use crate::json::Value;
 
 pub fn cells(object: &Value, now: Timestamp) -> Vec<Value> {
     let summary = Summary::of(object);
@@ -176,9 +176,8 @@ fn readiness_gates(object: &Value) -> String {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
+    use crate::json::json;
 
     fn word(status: &Value) -> String {
         Summary::of(&json!({"metadata": {}, "spec": {"containers": [{"name": "c"}], "initContainers": [{"name": "i"}]}, "status": status})).word

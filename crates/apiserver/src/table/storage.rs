@@ -1,9 +1,9 @@
 //! Cells of kinds around storage and devices.
 
 use jiff::Timestamp;
-use serde_json::{Value, json};
 
 use super::cells::{joined, text};
+use crate::json::{Value, json};
 
 /// `RWO,ROX`.
 pub fn access_modes(modes: &Value) -> String {

@@ -1,8 +1,7 @@
 //! DefaultTolerationSeconds: pods stay five minutes on a node that is not ready.
 
-use serde_json::{Value, json};
-
 use super::{Plugin, writes_pod};
+use crate::json::{Value, json};
 use crate::kinds::text_at;
 
 const KEYS: [&str; 2] = ["node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"];

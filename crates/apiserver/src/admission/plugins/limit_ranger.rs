@@ -2,10 +2,10 @@
 
 use kueue_core::quantity::Quantity;
 use kueue_core::resource_list::ResourceList;
-use serde_json::Value;
 
 use super::{Plugin, aggregated, creates_pod, forbidden, is_whole};
 use crate::admission::{Attributes, Operation};
+use crate::json::Value;
 use crate::kinds::pod_resources::{self, Side, containers, list};
 use crate::kinds::text_at;
 use crate::rest::service::Server;
@@ -54,7 +54,7 @@ fn default_pod(pod: &mut Value, range: &[Value]) {
                         let target = object_at(container, &["resources", to]);
                         if let Some(target) = target.filter(|target| !target.contains_key(resource)) {
                             target.insert(resource.clone(), amount.clone());
-                            names.push(resource.clone());
+                            names.push(resource.to_string());
                         }
                     }
                 }
@@ -70,7 +70,7 @@ fn default_pod(pod: &mut Value, range: &[Value]) {
         }
     }
     if let Some(annotations) = object_at(pod, &["metadata", "annotations"]).filter(|_| !told.is_empty()) {
-        annotations.insert(ANNOTATION.into(), format!("LimitRanger plugin set: {}", told.join("; ")).into());
+        annotations.insert(ANNOTATION, format!("LimitRanger plugin set: {}", told.join("; ")).into());
     }
 }
 
@@ -204,9 +204,8 @@ impl Asked {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
+    use crate::json::json;
 
     fn container(requests: &Value, limits: &Value) -> Value {
         json!({"containers": [{"name": "c", "resources": {"requests": requests, "limits": limits}}]})

@@ -1,9 +1,8 @@
 //! PodResize: what a pod that is bound asks for after a resize must fit its node, which must be able to resize at all.
 
-use serde_json::{Value, json};
-
 use super::{Plugin, forbidden};
 use crate::admission::{Attributes, Operation};
+use crate::json::{Value, json};
 use crate::kinds::pod_resources::{Side, list, of_pod_with_overhead};
 use crate::kinds::text_at;
 use crate::rest::service::Server;

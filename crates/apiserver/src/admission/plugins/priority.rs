@@ -1,9 +1,8 @@
 //! Priority: a pod's class becomes a number, and only one class is the default.
 
-use serde_json::Value;
-
 use super::{Plugin, forbidden, writes_pod};
 use crate::admission::{Attributes, Operation};
+use crate::json::Value;
 use crate::kinds::text_at;
 use crate::rest::service::Server;
 use crate::status::Result;
@@ -117,9 +116,8 @@ fn check_class(server: &Server, attributes: &Attributes<'_>, object: Option<&Val
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
+    use crate::json::json;
 
     #[test]
     fn a_pod_gets_what_its_class_gives() {

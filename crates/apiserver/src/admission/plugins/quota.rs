@@ -6,10 +6,10 @@ use std::sync::Arc;
 
 use kueue_core::quantity::Quantity;
 use kueue_core::resource_list::{Keep, ResourceList, merge};
-use serde_json::{Value, json};
 
 use super::{Plugin, forbidden};
 use crate::admission::Attributes;
+use crate::json::{Value, json};
 use crate::kinds::Resource;
 use crate::kinds::pod_resources::list;
 use crate::rest::service::Server;

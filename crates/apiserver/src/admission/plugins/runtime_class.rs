@@ -2,10 +2,9 @@
 
 use std::sync::Arc;
 
-use serde_json::{Value, json};
-
 use super::{Plugin, creates_pod, forbidden};
 use crate::admission::Attributes;
+use crate::json::{Value, json};
 use crate::kinds::pod_resources::list;
 use crate::kinds::text_at;
 use crate::rest::service::Server;

@@ -1,9 +1,9 @@
 //! One rule of a role: what it allows, and what other rules it covers.
 
 use serde::Deserialize;
-use serde_json::{Map, Value, json};
 
 use crate::auth::attributes::{Attributes, Wanted};
+use crate::json::{Map, Value, json};
 
 /// Verbs on resources or on paths. `*` is everything of its list.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
@@ -34,7 +34,7 @@ impl Rule {
     /// The rules of a role; what is no rule grants nothing.
     pub fn list(rules: &Value) -> Vec<Self> {
         let rules = rules.as_array().into_iter().flatten();
-        rules.map(|rule| Self::deserialize(rule).unwrap_or_default()).collect()
+        rules.map(|rule| crate::json::read::<Self>(rule).unwrap_or_default()).collect()
     }
 
     /// Everything there is.
@@ -130,7 +130,7 @@ impl Rule {
             ("nonResourceURLs", &self.urls),
         ] {
             if !list.is_empty() {
-                value.insert(name.into(), json!(list));
+                value.insert(name, json!(list));
             }
         }
         value.into()

@@ -1,7 +1,6 @@
-use serde_json::json;
-
 use super::*;
 use crate::auth::attributes::Place;
+use crate::json::json;
 
 /// Writes an object into a store, whether or not it is there.
 fn put(store: &Store, collection: &str, place: &str, value: Value) {

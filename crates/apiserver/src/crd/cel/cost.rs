@@ -3,9 +3,8 @@
 //! A real server estimates what every rule may cost and refuses what is too much. Here only the hopeless are refused:
 //! those whose loops alone are more than a hundred times what a real server allows.
 
-use serde_json::Value;
-
 use super::parse::{Kind, Node};
+use crate::json::Value;
 
 /// What a real server allows for one rule, and for all rules of a schema.
 const RULE_MAX: f64 = 1e7;

@@ -6,10 +6,10 @@ use kube_cel::cel::objects::{KeyRef, OptionalValue};
 use kube_cel::cel::parser::Parser;
 use kube_cel::cel::{Context, ExecutionError, Value as Cel};
 use kueue_core::field::ErrorKind;
-use serde_json::Value;
 use std::sync::Arc;
 
 use crate::crd::definition::FieldPath;
+use crate::json::Value;
 
 /// Longest message that an expression may make.
 const MESSAGE_BYTES_MAX: usize = 5 << 10;

@@ -1,6 +1,5 @@
-use serde_json::{Value, json};
-
 use super::*;
+use crate::json::{Value, json};
 
 const OF: TypeOf<'_> = TypeOf { api_version: "example.com/v1", kind: "Widget" };
 

@@ -4,10 +4,9 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
-use serde_json::Value;
-
 use super::value::escaped;
 use super::{check, cost, parse, rule};
+use crate::json::Value;
 
 #[derive(Debug, Clone, PartialEq)]
 pub enum Type {

@@ -6,9 +6,9 @@ use std::sync::{Arc, LazyLock};
 use kube_cel::cel::Value as Cel;
 use kube_cel::cel::common::ast::IdedExpr;
 use kube_cel::cel::objects::{Key, Map};
-use serde_json::Value;
 
 use super::rule::{evaluate, parse};
+use crate::json::{Name, Value};
 
 /// How a value of a schema becomes one of CEL.
 #[derive(Debug)]
@@ -85,8 +85,8 @@ impl Shape {
                     Self::Map(Box::new(Self::of(&schema["additionalProperties"], false)))
                 }
                 properties => {
-                    let field = |(name, field): (&String, &Value)| {
-                        (name.clone(), Self::of(field, field["x-kubernetes-embedded-resource"] == true))
+                    let field = |(name, field): (&Name, &Value)| {
+                        (name.to_string(), Self::of(field, field["x-kubernetes-embedded-resource"] == true))
                     };
                     let mut fields: BTreeMap<String, Shape> = properties.into_iter().flatten().map(field).collect();
                     if is_resource {
@@ -119,10 +119,10 @@ impl Shape {
                 Cel::List(Arc::new(list.iter().map(|item| items.convert(item)).collect()))
             }
             (Self::Map(values), Value::Object(object)) => {
-                map(object.iter().map(|(name, value)| (name.clone(), values.convert(value))))
+                map(object.iter().map(|(name, value)| (name.to_string(), values.convert(value))))
             }
             (Self::Object { fields }, Value::Object(object)) => map(object.iter().filter_map(|(name, value)| {
-                let converted = fields.get(name).unwrap_or(&Self::Plain).convert(value);
+                let converted = fields.get(name.as_str()).unwrap_or(&Self::Plain).convert(value);
                 Some((escaped(name)?, converted))
             })),
             (_, plain) => convert_plain(plain),
@@ -145,7 +145,7 @@ fn convert_plain(value: &Value) -> Cel {
         },
         Value::String(text) => Cel::String(Arc::new(text.clone())),
         Value::Array(items) => Cel::List(Arc::new(items.iter().map(convert_plain).collect())),
-        Value::Object(object) => map(object.iter().map(|(name, value)| (name.clone(), convert_plain(value)))),
+        Value::Object(object) => map(object.iter().map(|(name, value)| (name.to_string(), convert_plain(value)))),
     }
 }
 

@@ -2,9 +2,9 @@
 
 use kueue_core::field::{Error, Errors, Path};
 use kueue_core::name;
-use serde_json::Value;
 
 use super::{list, text};
+use crate::json::Value;
 
 pub fn validate(conversion: &Value, at: &Path) -> Errors {
     if !conversion.is_object() {

@@ -1,8 +1,8 @@
 //! The defaults of a schema must be values that it accepts.
 
 use kueue_core::field::{Error, Errors, Path};
-use serde_json::Value;
 
+use crate::json::Value;
 use crate::schema::{load, prune, validate as keywords};
 
 /// Every default that its own schema does not accept.
@@ -28,7 +28,7 @@ fn validate_one(schema: &Value, default: &Value, at: &Path) -> Errors {
     let mut errors = Errors::new();
     let compiled = load::custom(schema);
     let mut pruned = default.clone();
-    if !prune::prune(&compiled, &mut pruned).is_empty() {
+    if !prune::prune(&compiled, &mut pruned, None).is_empty() {
         errors.push(Error::invalid(at, default.clone(), "must not have unknown fields"));
     }
     let found = keywords::validate(&compiled, default, None, &Path::default());

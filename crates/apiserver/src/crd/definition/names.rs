@@ -4,9 +4,9 @@ use std::collections::BTreeSet;
 
 use kueue_core::field::{Error, Errors, Path};
 use kueue_core::name::dns1035_label;
-use serde_json::{Value, json};
 
 use super::{list, text};
+use crate::json::{Value, json};
 
 /// Every mistake of names, of those that are given.
 pub fn validate(names: &Value, at: &Path) -> Errors {

@@ -1,11 +1,11 @@
 //! What a definition's schema may use of OpenAPI, how list types and keys fit together, and whether its rules compile.
 
 use kueue_core::field::{Error, Errors, Path};
-use serde_json::{Value, json};
 
 use super::super::cel::Types;
 use super::paths::FieldPath;
 use super::{list, text};
+use crate::json::{Value, json};
 
 const TYPES: [&str; 6] = ["array", "boolean", "integer", "number", "object", "string"];
 const REASONS: [&str; 4] = ["FieldValueDuplicate", "FieldValueForbidden", "FieldValueInvalid", "FieldValueRequired"];
@@ -45,7 +45,7 @@ pub fn validate_root(schema: &Value, at: &Path) -> Errors {
     }
     let is_unset = |value: &Value| matches!(value, Value::Null | Value::Bool(false)) || *value == json!([]);
     let mut keywords = schema.as_object().into_iter().flatten().filter(|(_, value)| !is_unset(value));
-    if keywords.any(|(name, _)| !AT_ROOT.iter().any(|(known, _)| known == name)) {
+    if keywords.any(|(name, _)| !AT_ROOT.iter().any(|(known, _)| name == known)) {
         let names: Vec<&str> = AT_ROOT.iter().map(|(_, name)| *name).collect();
         let why = format!(
             "only [{}] fields are allowed at the root of the schema if the status subresource is enabled",

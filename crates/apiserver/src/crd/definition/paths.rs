@@ -1,6 +1,6 @@
 //! Paths into a schema, as `fieldPath` of a rule and `selectableFields` write them: `.spec.a['b.c']`.
 
-use serde_json::Value;
+use crate::json::Value;
 
 /// A path that leads somewhere.
 #[derive(Debug)]
@@ -115,9 +115,8 @@ fn unescaped(text: &str) -> Result<String, String> {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
+    use crate::json::json;
 
     #[test]
     fn a_path_leads_somewhere_or_is_told_why_not() {

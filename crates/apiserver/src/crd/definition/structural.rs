@@ -1,10 +1,10 @@
 //! Structural schemas: every value has a type that is told outside of `allOf`, `anyOf`, `oneOf` and `not`.
 
 use kueue_core::field::{Error, Errors, Path};
-use serde_json::{Value, json};
 
 use super::regexp;
 use super::{list, text};
+use crate::json::{Name, Value, json};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Level {
@@ -26,7 +26,7 @@ fn is(schema: &Value, keyword: &str) -> bool {
     schema[keyword] == true
 }
 
-fn fields(schema: &Value) -> impl Iterator<Item = (&String, &Value)> {
+fn fields(schema: &Value) -> impl Iterator<Item = (&Name, &Value)> {
     schema["properties"].as_object().into_iter().flatten()
 }
 

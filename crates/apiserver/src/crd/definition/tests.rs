@@ -1,6 +1,5 @@
-use serde_json::{Value, json};
-
 use super::*;
+use crate::json::{Value, json};
 
 fn definition() -> Value {
     json!({

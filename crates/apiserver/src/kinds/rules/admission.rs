@@ -5,10 +5,10 @@ use std::collections::BTreeSet;
 use kueue_core::field::{Error, Errors, Path};
 use kueue_core::selector::LabelSelector;
 use kueue_core::{label, name};
-use serde_json::Value;
 
 use super::{Rules, defaults};
 use crate::admission::cel::Expression;
+use crate::json::Value;
 use crate::kinds::text_at;
 
 pub static MUTATING_WEBHOOKS: Rules = Rules {
@@ -237,7 +237,7 @@ fn match_resources(value: &Value, at: &Path) -> Errors {
 fn selectors(value: &Value, at: &Path) -> Errors {
     let mut errors = Errors::new();
     for name in ["namespaceSelector", "objectSelector"] {
-        if let Ok(selector) = serde_json::from_value::<LabelSelector>(value[name].clone()) {
+        if let Ok(selector) = crate::json::read::<LabelSelector>(&value[name]) {
             errors.extend(selector.validate(&at.child(name)));
         }
     }
@@ -485,9 +485,8 @@ fn list(value: &Value) -> &[Value] {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
+    use crate::json::json;
 
     fn told(errors: &Errors) -> Vec<String> {
         errors.iter().map(ToString::to_string).collect()

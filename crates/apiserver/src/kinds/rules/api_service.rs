@@ -2,10 +2,10 @@
 
 use kueue_core::field::{Error, Errors};
 use kueue_core::name::{dns1035_label, dns1123_subdomain};
-use serde_json::Value;
 
 use super::check::Field;
 use super::{Rules, Update, defaults, path_segment};
+use crate::json::Value;
 
 pub static RULES: Rules = Rules {
     allows_unconditional_update: false,
@@ -93,10 +93,9 @@ fn validate_status(update: Update<'_>) -> Errors {
 mod tests {
     #![expect(clippy::needless_pass_by_value, reason = "cases read better without references")]
 
-    use serde_json::json;
-
     use super::super::check::lines;
     use super::*;
+    use crate::json::json;
 
     fn check(name: &str, spec: Value, expected: &[&str]) {
         let found = lines(&validate(&json!({"metadata": {"name": name}, "spec": spec})));

@@ -1,10 +1,10 @@
 //! HorizontalPodAutoscalers: bounds, a target, and metrics to follow.
 
 use kueue_core::field::{Error, Errors};
-use serde_json::{Value, json};
 
 use super::check::Field;
 use super::{Rules, Update, set_default};
+use crate::json::{Value, json};
 
 mod versions;
 

@@ -1,10 +1,10 @@
 //! PodDisruptionBudgets: how many pods may be missing.
 
 use kueue_core::field::Errors;
-use serde_json::Value;
 
 use super::check::Field;
 use super::{Rules, Update};
+use crate::json::Value;
 
 pub static RULES: Rules = Rules { validate, validate_status, ..Rules::STRICT };
 
@@ -35,10 +35,9 @@ fn validate_status(update: Update<'_>) -> Errors {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::super::check::lines;
     use super::*;
+    use crate::json::json;
 
     #[test]
     fn a_budget_has_one_bound() {

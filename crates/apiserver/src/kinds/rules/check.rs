@@ -9,7 +9,8 @@ use kueue_core::label;
 use kueue_core::name::pattern_message;
 use kueue_core::quantity::Quantity;
 use kueue_core::selector::LabelSelector;
-use serde_json::{Map, Value};
+
+use crate::json::{Map, Value};
 
 /// What messages say of a number that must not be negative.
 pub const NEGATIVE: &str = "must be greater than or equal to 0";
@@ -89,7 +90,7 @@ impl<'v> Field<'v> {
     }
 
     pub fn selector(&self) -> LabelSelector {
-        serde_json::from_value(self.value.clone()).unwrap_or_default()
+        crate::json::read(&self.value).unwrap_or_default()
     }
 
     pub fn invalid(&self, why: impl Into<String>) -> Error {
@@ -332,9 +333,8 @@ pub fn lines(errors: &[Error]) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
+    use crate::json::json;
 
     #[test]
     fn a_missing_field_has_a_path_too() {

@@ -2,11 +2,11 @@
 
 use kueue_core::field::{Error, Errors, Path};
 use kueue_core::name::{dns1123_label, dns1123_subdomain};
-use serde_json::{Value, json};
 
 use super::check::Field;
 use super::pod::put;
 use super::{Moment, Rules, UnknownSelector, Update, defaults, immutable, internal_diff};
+use crate::json::{Value, json};
 
 pub static RULES: Rules = Rules {
     answers_deleted: true,

@@ -1,9 +1,9 @@
 //! ConfigMaps: once immutable, always immutable.
 
 use kueue_core::field::{Error, Errors, Path};
-use serde_json::{Map, Value};
 
 use super::{Rules, Update};
+use crate::json::{Map, Value};
 
 pub static RULES: Rules = Rules { validate, validate_update, ..Rules::PLAIN };
 
@@ -83,10 +83,9 @@ pub fn check_immutable(update: Update<'_>, fields: &[&str]) -> Errors {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::super::check::lines;
     use super::*;
+    use crate::json::json;
 
     #[test]
     fn keys_are_plain_and_in_one_place() {

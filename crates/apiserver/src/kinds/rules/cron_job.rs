@@ -1,12 +1,12 @@
 //! CronJobs: a schedule, and a Job to make from time to time.
 
 use kueue_core::field::Errors;
-use serde_json::Value;
 
 use super::check::Field;
 use super::job::{check_job_spec, has_new_generation};
 use super::pod_template::default_template_spec;
 use super::{Rules, Update, defaults, pod_warnings};
+use crate::json::Value;
 
 mod schedule;
 
@@ -117,10 +117,9 @@ fn check_template(spec: &Field<'_>, errors: &mut Errors) {
 mod tests {
     #![expect(clippy::needless_pass_by_value, reason = "cases read better without references")]
 
-    use serde_json::json;
-
     use super::super::check::lines;
     use super::*;
+    use crate::json::json;
 
     #[track_caller]
     fn expect(fields: Value, expected: &[&str]) {

@@ -1,8 +1,7 @@
 //! Defaults of kinds that have little else: a path and a value each, or a few lines where one field depends on another.
 
-use serde_json::{Value, json};
-
 use super::set_default;
+use crate::json::{Value, json};
 
 /// Where a default goes, and its JSON text. `[*]` is every element of a list; what is not there is not made.
 pub type Table = &'static [(&'static str, &'static str)];

@@ -2,11 +2,11 @@
 
 use kueue_core::field::{Error, Errors};
 use kueue_core::name::{dns1123_label, dns1123_subdomain};
-use serde_json::Value;
 
 use super::check::Field;
 use super::{Rules, Update, defaults, immutable};
 use crate::crd::cel::device;
+use crate::json::Value;
 
 pub static CLAIM: Rules = Rules {
     answers_deleted: true,
@@ -194,10 +194,9 @@ fn validate_slice_update(update: Update<'_>) -> Errors {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::super::check::lines;
     use super::*;
+    use crate::json::json;
 
     #[test]
     fn a_request_names_a_class() {

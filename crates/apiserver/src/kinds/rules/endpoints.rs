@@ -5,10 +5,10 @@ use std::net::IpAddr;
 use kueue_core::field::{Error, Errors};
 use kueue_core::label;
 use kueue_core::name::{dns1123_label, dns1123_subdomain};
-use serde_json::Value;
 
 use super::check::{Field, ip};
 use super::{Rules, Update, defaults, immutable};
+use crate::json::Value;
 
 pub static ENDPOINTS: Rules = Rules {
     creates_on_update: true,
@@ -182,10 +182,9 @@ fn check_domain(name: &Field<'_>, errors: &mut Errors) {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::super::check::lines;
     use super::*;
+    use crate::json::json;
 
     #[test]
     fn addresses_can_be_reached() {

@@ -3,10 +3,10 @@
 use kueue_core::field::{Error, Errors, Path};
 use kueue_core::label;
 use kueue_core::name::dns1123_subdomain;
-use serde_json::{Value, json};
 
 use super::check::Field;
 use super::{Rules, UnknownSelector, Update, immutable};
+use crate::json::{Value, json};
 
 /// Of the core group.
 pub static CORE: Rules = Rules {
@@ -95,7 +95,7 @@ fn rename(event: &mut Value, direction: fn(&'static str, &'static str) -> (&'sta
     for (core, group) in NAMES {
         let (from, to) = direction(core, group);
         if let Some(value) = fields.remove(from) {
-            fields.insert(to.to_owned(), value);
+            fields.insert(to, value);
         }
     }
 }

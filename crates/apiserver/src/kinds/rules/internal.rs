@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
-use serde_json::Value;
+use crate::json::{Name, Value};
 
 const TYPES: &str = include_str!("../../../data/internal_types.txt");
 
@@ -104,7 +104,7 @@ fn print_all(
 
 /// Selectors are the same inside and outside; labels come before expressions.
 fn print_selector(value: &Value, depth: usize, text: &mut String) {
-    let mut entries: Vec<(&String, &Value)> = value.as_object().into_iter().flatten().collect();
+    let mut entries: Vec<(&Name, &Value)> = value.as_object().into_iter().flatten().collect();
     entries.sort_by_key(|(name, _)| name.as_str() != "matchLabels");
     let shape = |item: &Value| match item {
         Value::Array(_) => "[]any",
@@ -117,9 +117,8 @@ fn print_selector(value: &Value, depth: usize, text: &mut String) {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
+    use crate::json::json;
 
     #[test]
     fn every_structure_that_is_named_is_known() {

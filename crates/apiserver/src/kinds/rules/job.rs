@@ -2,11 +2,11 @@
 
 use kueue_core::field::Errors;
 use kueue_core::name;
-use serde_json::Value;
 
 use super::check::Field;
 use super::pod_template::default_template_spec;
 use super::{Moment, Rules, UnknownSelector, set_default};
+use crate::json::Value;
 
 mod indexes;
 mod spec;
@@ -145,9 +145,8 @@ fn collect(check: impl FnOnce(&mut Errors)) -> Errors {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
+    use crate::json::json;
 
     /// Sets what the server sets.
     pub fn create(job: &mut Value) {

@@ -2,10 +2,10 @@
 
 use kueue_core::field::{Error, Errors};
 use kueue_core::label;
-use serde_json::Value;
 
 use super::Rules;
 use super::check::Field;
+use crate::json::Value;
 
 pub static RULES: Rules =
     Rules { allows_unconditional_update: false, creates_on_update: true, validate, ..Rules::PLAIN };
@@ -37,10 +37,9 @@ fn validate(object: &Value) -> Errors {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::super::check::lines;
     use super::*;
+    use crate::json::json;
 
     #[test]
     fn a_lease_lasts_for_a_while() {

@@ -6,11 +6,10 @@ use kueue_core::field::{Error, Errors, Path};
 use kueue_core::label::qualified_name;
 use kueue_core::quantity::Quantity;
 use kueue_core::resource_list::ResourceList;
-use serde::Deserialize as _;
-use serde_json::Value;
 
 use super::resource_names::validate_for_container;
 use super::{Rules, defaults, resource_names};
+use crate::json::Value;
 use crate::kinds::text_at;
 
 pub static RULES: Rules = Rules { creates_on_update: true, default: defaults::limit_range, validate, ..Rules::PLAIN };
@@ -54,7 +53,7 @@ fn validate_limit(limit: &Value, kind: &str, at: &Path) -> Errors {
     let mut errors = Errors::new();
     let mut names = BTreeSet::new();
     let mut read = |field: &str, errors: &mut Errors| {
-        let list = ResourceList::deserialize(&limit[field]).unwrap_or_default();
+        let list = crate::json::read::<ResourceList>(&limit[field]).unwrap_or_default();
         for name in list.keys() {
             let at = at.child(field).key(name);
             errors.extend(match kind {
@@ -144,9 +143,8 @@ fn check_ratio(ratio: &Quantity, min: Option<&Quantity>, max: Option<&Quantity>,
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
+    use crate::json::json;
 
     #[test]
     fn amounts_must_fit_each_other() {

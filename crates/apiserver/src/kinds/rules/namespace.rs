@@ -2,9 +2,9 @@
 
 use kueue_core::field::{Error, Errors, Path};
 use kueue_core::name;
-use serde_json::{Value, json};
 
 use super::{Moment, Rules, UnknownSelector, Update};
+use crate::json::{Value, json};
 
 pub static RULES: Rules = Rules {
     check_name: name::dns1123_label,
@@ -27,7 +27,7 @@ fn default(object: &mut Value) {
     if !name.is_empty()
         && let Some(labels) = crate::schema::object_at(object, &["metadata", "labels"])
     {
-        labels.insert("kubernetes.io/metadata.name".into(), name.into());
+        labels.insert("kubernetes.io/metadata.name", name.into());
     }
 }
 

@@ -2,10 +2,10 @@
 
 use kueue_core::field::{Error, Errors};
 use kueue_core::name::{dns1123_label, dns1123_subdomain, pattern_message, validate_domain_prefixed_path};
-use serde_json::Value;
 
 use super::check::{Field, cidr, ip, port_name};
 use super::{Rules, Update, defaults, immutable};
+use crate::json::Value;
 
 pub static NETWORK_POLICY: Rules =
     Rules { default: defaults::network_policy, validate: validate_policy, ..Rules::WITH_GENERATION };
@@ -249,10 +249,9 @@ fn validate_ingress_status(update: Update<'_>) -> Errors {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::super::check::lines;
     use super::*;
+    use crate::json::json;
 
     #[test]
     fn a_policy_names_peers_and_ports() {

@@ -2,11 +2,11 @@
 
 use kueue_core::field::{Error, Errors};
 use kueue_core::label;
-use serde_json::{Value, json};
 
 use super::check::{Field, cidr};
 use super::pod_spec::{check_taint_effect, is_native};
 use super::{Moment, Rules, UnknownSelector, Update, set_default};
+use crate::json::{Value, json};
 
 pub static RULES: Rules = Rules {
     selectable: &["spec.unschedulable"],

@@ -1,12 +1,12 @@
 //! Pods: what the server sets at creation, and where the rules about changes are.
 
 use kueue_core::field::Errors;
-use serde_json::{Value, json};
 
 use super::check::Field;
 use super::pod_spec::{Owner, check_annotations, check_spec};
 use super::pod_template::default_spec;
 use super::{Moment, PartRules, Rules, UnknownSelector, pod_warnings, set_default};
+use crate::json::{Value, json};
 use crate::kinds::pod_resources::{self, Side};
 
 mod qos;

@@ -3,9 +3,9 @@
 use kueue_core::field::{Error, Errors};
 use kueue_core::label;
 use kueue_core::name::{dns1123_label, dns1123_subdomain, pattern_message};
-use serde_json::Value;
 
 use super::check::Field;
+use crate::json::Value;
 
 mod containers;
 mod env;

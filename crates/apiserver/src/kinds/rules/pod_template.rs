@@ -1,8 +1,7 @@
 //! What is filled in of a pod's spec, in a Pod and in every template.
 
-use serde_json::{Value, json};
-
 use super::set_default;
+use crate::json::{Value, json};
 
 /// Defaults of the template in a workload's spec; a template without a pod still gets one.
 pub fn default_template_spec(spec: &mut Value) {

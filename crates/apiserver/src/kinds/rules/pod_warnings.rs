@@ -1,10 +1,10 @@
 //! What a server says of a pod that it accepts all the same.
 
 use kueue_core::name::dns1123_label;
-use serde_json::Value;
 
 use super::check::Field;
 use super::pod_spec::all_containers;
+use crate::json::Value;
 
 /// Labels of nodes whose names have changed.
 const OLD_LABELS: [(&str, &str); 8] = [
@@ -234,9 +234,8 @@ fn of_ports(spec: &Field<'_>, warnings: &mut Vec<String>) {
 mod tests {
     #![expect(clippy::needless_pass_by_value, reason = "cases read better without references")]
 
-    use serde_json::json;
-
     use super::*;
+    use crate::json::json;
 
     #[track_caller]
     fn check(spec: Value, expected: &[&str]) {

@@ -1,9 +1,9 @@
 //! PriorityClasses: a value that never changes, and names that the system keeps for itself.
 
 use kueue_core::field::{Error, Errors, Path};
-use serde_json::Value;
 
 use super::{Rules, Update, defaults, immutable};
+use crate::json::Value;
 use crate::kinds::text_at;
 
 /// The highest value that a user may give.
@@ -62,9 +62,8 @@ fn validate_update(update: Update<'_>) -> Errors {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
+    use crate::json::json;
 
     fn shown(errors: &Errors) -> String {
         errors.iter().map(Error::to_string).collect::<Vec<_>>().join("; ")

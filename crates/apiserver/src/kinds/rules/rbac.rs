@@ -3,10 +3,9 @@
 use kueue_core::field::{Error, Errors, Path};
 use kueue_core::name;
 use kueue_core::selector::LabelSelector;
-use serde::Deserialize as _;
-use serde_json::{Value, json};
 
 use super::{Rules, Update};
+use crate::json::{Value, json};
 use crate::kinds::text_at;
 
 const GROUP: &str = "rbac.authorization.k8s.io";
@@ -74,7 +73,7 @@ fn validate_cluster_role(role: &Value) -> Errors {
             errors.push(Error::required(&at, why));
         }
         for (index, selector) in selectors.as_array().into_iter().flatten().enumerate() {
-            let selector = LabelSelector::deserialize(selector).unwrap_or_default();
+            let selector = crate::json::read::<LabelSelector>(selector).unwrap_or_default();
             let mistakes = selector.validate(&at.index(index));
             let is_unusable = !mistakes.is_empty();
             errors.extend(mistakes);
@@ -92,7 +91,7 @@ fn default_binding(binding: &mut Value) {
         if text_at(reference, &["apiGroup"]).is_empty()
             && let Some(reference) = reference.as_object_mut()
         {
-            reference.insert("apiGroup".into(), GROUP.into());
+            reference.insert("apiGroup", GROUP.into());
         }
     };
     if let Some(role) = binding.get_mut("roleRef") {

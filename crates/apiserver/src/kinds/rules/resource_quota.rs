@@ -4,11 +4,10 @@ use std::collections::BTreeSet;
 
 use kueue_core::field::{Error, Errors, Path};
 use kueue_core::resource_list::ResourceList;
-use serde::Deserialize as _;
-use serde_json::Value;
 
 use super::resource_names::{is_of_quotas, validate_for_quota};
 use super::{Rules, Update};
+use crate::json::Value;
 use crate::kinds::text_at;
 
 pub static RULES: Rules = Rules { answers_deleted: true, validate, validate_update, ..Rules::PLAIN };
@@ -29,7 +28,7 @@ const COMPUTE: [&str; 6] = ["cpu", "limits.cpu", "limits.memory", "memory", "req
 fn validate(quota: &Value) -> Errors {
     let spec = &quota["spec"];
     let at = Path::new("spec");
-    let hard = ResourceList::deserialize(&spec["hard"]).unwrap_or_default();
+    let hard = crate::json::read::<ResourceList>(&spec["hard"]).unwrap_or_default();
     let mut errors: Errors =
         hard.iter().flat_map(|(name, amount)| validate_for_quota(name, amount, &at.child("hard").key(name))).collect();
     errors.extend(validate_scopes(&spec["scopes"], &hard, &at.child("scopes")));
@@ -124,9 +123,8 @@ fn validate_update(update: Update<'_>) -> Errors {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
+    use crate::json::json;
 
     #[test]
     fn a_scope_is_known_and_can_be_counted() {

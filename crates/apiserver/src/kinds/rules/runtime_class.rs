@@ -4,11 +4,10 @@ use kueue_core::field::{Error, Errors, Path};
 use kueue_core::label::validate_labels;
 use kueue_core::name;
 use kueue_core::resource_list::ResourceList;
-use serde::Deserialize as _;
-use serde_json::Value;
 
 use super::resource_names::validate_for_container;
 use super::{Rules, immutable};
+use crate::json::Value;
 use crate::kinds::text_at;
 use crate::meta::strings;
 
@@ -29,7 +28,7 @@ fn validate(class: &Value) -> Errors {
         errors.extend(name::dns1123_label(handler).into_iter().map(|why| Error::invalid(&at, handler, why)));
     }
     let at = Path::new("overhead").child("limits");
-    for (name, amount) in ResourceList::deserialize(&class["overhead"]["podFixed"]).unwrap_or_default() {
+    for (name, amount) in crate::json::read::<ResourceList>(&class["overhead"]["podFixed"]).unwrap_or_default() {
         errors.extend(validate_for_container(&name, &at.key(&name)));
         if amount.sign() < 0 {
             errors.push(Error::invalid(&at.key(&name), amount.to_string(), "must be greater than or equal to 0"));
@@ -49,9 +48,8 @@ fn validate(class: &Value) -> Errors {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
+    use crate::json::json;
     use crate::kinds::rules::Update;
 
     #[test]

@@ -1,12 +1,12 @@
 //! Secrets: a type that stays, and text that becomes data.
 
 use kueue_core::field::{Error, Errors};
-use serde_json::Value;
 
 use super::check::Field;
 use super::config_map::{check_immutable, check_key};
 use super::{Rules, UnknownSelector, Update, immutable, set_default};
 use crate::base64;
+use crate::json::Value;
 
 pub static RULES: Rules = Rules {
     selectable: &["type"],
@@ -82,7 +82,7 @@ fn check_json(value: &Field<'_>, errors: &mut Errors) {
         return;
     }
     let bytes = base64::STANDARD.decode(value.text()).unwrap_or_default();
-    if let Err(error) = serde_json::from_slice::<serde_json::Map<String, Value>>(&bytes) {
+    if let Err(error) = serde_json::from_slice::<crate::json::Map>(&bytes) {
         let shown = if error.is_eof() { "unexpected end of JSON input".to_owned() } else { error.to_string() };
         errors.push(Error::invalid(&value.path, "<secret contents redacted>", shown));
     }
@@ -96,9 +96,8 @@ fn validate_update(update: Update<'_>) -> Errors {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
+    use crate::json::json;
 
     #[test]
     fn text_becomes_data_and_wins() {

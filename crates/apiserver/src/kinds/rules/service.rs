@@ -1,9 +1,9 @@
 //! Services: addresses and ports are the server's to give.
 
 use kueue_core::name;
-use serde_json::{Value, json};
 
 use super::{Moment, Rules, UnknownSelector, set_default};
+use crate::json::{Value, json};
 
 mod allocate;
 mod validate;

@@ -2,13 +2,13 @@
 
 use kueue_core::field::{Error, Errors};
 use kueue_core::name;
-use serde_json::{Value, json};
 
 use super::check::Field;
 use super::job::has_new_generation;
 use super::pod_spec::check_template;
 use super::pod_template::default_template_spec;
 use super::{Moment, Rules, Update, immutable, pod_warnings, set_default};
+use crate::json::{Value, json};
 
 mod stateful_set;
 mod status;
@@ -280,7 +280,7 @@ fn default_daemon_set(object: &mut Value) {
 
 fn set_template_generation(object: &mut Value, generation: i64) {
     if let Some(annotations) = crate::schema::object_at(object, &["metadata", "annotations"]) {
-        annotations.insert(TEMPLATE_GENERATION.to_owned(), generation.to_string().into());
+        annotations.insert(TEMPLATE_GENERATION, generation.to_string().into());
     }
 }
 

@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 use std::sync::Arc;
 
-use serde_json::{Map, Value};
+use crate::json::{Map, Value, write_text};
 
 /// A step of a path, as `fieldsV1` writes it: `f:name` a field, `k:{"name":"a"}` the element of a list by its keys,
 /// `v:"x"` the member of a set. Steps of declared fields are shared with the schema.
@@ -39,12 +39,17 @@ impl Node {
         !self.below.is_empty()
     }
 
-    pub fn children(&self) -> impl Iterator<Item = (&Step, &Node)> {
+    pub fn children(&self) -> impl ExactSizeIterator<Item = (&Step, &Node)> {
         self.below.iter().map(|(step, node)| (step, node))
     }
 
     pub fn child(&self, step: &str) -> Option<&Node> {
         self.place(step).ok().map(|index| &self.below[index].1)
+    }
+
+    /// The same with its number.
+    pub fn numbered_child(&self, step: &str) -> Option<(usize, &Node)> {
+        self.place(step).ok().map(|index| (index, &self.below[index].1))
     }
 
     fn place(&self, step: &str) -> Result<usize, usize> {
@@ -143,7 +148,7 @@ impl Node {
     }
 
     /// Reads a node in any spelling; nothing when it is none.
-    pub fn parse(object: &Map<String, Value>) -> Option<Self> {
+    pub fn parse(object: &Map) -> Option<Self> {
         let mut node = Self { is_member: object.is_empty() || object.contains_key(SELF), below: Vec::new() };
         for (step, below) in object.iter().filter(|(step, _)| *step != SELF) {
             let below = Self::parse(below.as_object()?)?;
@@ -162,7 +167,7 @@ impl Node {
             if out.last() != Some(&b'{') {
                 out.push(b',');
             }
-            serde_json::to_writer(&mut *out, &**step).expect("a text can be written");
+            write_text(step, out);
             out.push(b':');
             below.write(out);
         }

@@ -5,11 +5,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use rand::{RngExt as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;
-use serde_json::{Value, json};
 
 use super::super::set::FieldSet;
 use super::super::{ApplyError, Intent, NOTHING};
 use super::{apart, apply, track};
+use crate::json::{Value, json};
 use crate::schema::Schema;
 use crate::schema::load::custom;
 

@@ -2,11 +2,10 @@
 
 use std::iter::Peekable;
 
-use serde_json::map::Iter;
-use serde_json::{Map, Value};
-
-use super::{View, element, identity, is_empty, step_to, view};
-use crate::managed::set::{FieldSet, Node, Step};
+use super::{View, element, field, identity, is_empty, step_to, view, write_identity};
+use crate::json::Iter;
+use crate::json::{Map, Name, Value};
+use crate::managed::set::{FieldSet, Node, Step, field_name};
 use crate::schema::{ListType, Schema};
 
 /// Where two objects differ.
@@ -62,7 +61,7 @@ fn differing(schema: &Schema, old: Option<&Value>, new: Option<&Value>) -> Place
     places
 }
 
-fn objects(schema: &Schema, old: Option<&Map<String, Value>>, new: Option<&Map<String, Value>>, places: &mut Places) {
+fn objects(schema: &Schema, old: Option<&Map>, new: Option<&Map>, places: &mut Places) {
     let empty = Map::new();
     let mut before = old.unwrap_or(&empty).iter().peekable();
     let mut after = new.unwrap_or(&empty).iter().peekable();
@@ -74,11 +73,64 @@ fn objects(schema: &Schema, old: Option<&Map<String, Value>>, new: Option<&Map<S
     }
 }
 
+/// Whether what [`compare`] would find to be changed is this set. Looking costs less than finding out; it may say no of
+/// lists that have elements in both.
+pub fn is_changed_by(schema: &Schema, old: &Value, new: &Value, changed: &FieldSet) -> bool {
+    let (Some(old), Some(new)) = (old.as_object(), new.as_object()) else { return false };
+    are_objects_changed_by(schema, Some(old), new, changed.root())
+}
+
+fn is_place_changed_by(schema: &Schema, old: Option<&Value>, new: &Value, node: &Node) -> bool {
+    let shape = if new.is_null() { old.unwrap_or(new) } else { new };
+    let view = view(schema, shape);
+    let is_leaf = is_empty(old) && is_empty(Some(new)) || matches!(view, View::Leaf);
+    if node.is_member != (old.is_none() || is_leaf) {
+        return false;
+    }
+    match view {
+        _ if is_leaf => !node.has_children(),
+        View::Map => {
+            new.as_object().is_some_and(|new| are_objects_changed_by(schema, old.and_then(Value::as_object), new, node))
+        }
+        View::List(list) if is_empty(old) => {
+            let items = new.as_array().map(Vec::as_slice).unwrap_or_default();
+            let mut step = Vec::with_capacity(64);
+            let mut seen = vec![false; items.len()];
+            let mut is_there = |item: &Value| {
+                step.clear();
+                write_identity(schema, list, item, &mut step);
+                let child = std::str::from_utf8(&step).ok().and_then(|step| node.numbered_child(step));
+                child.is_some_and(|(index, child)| {
+                    let is_twin = std::mem::replace(&mut seen[index], true);
+                    !is_twin && is_place_changed_by(element(schema), None, item, child)
+                })
+            };
+            node.children().len() == items.len() && items.iter().all(&mut is_there)
+        }
+        View::Leaf | View::List(_) => false,
+    }
+}
+
+fn are_objects_changed_by(schema: &Schema, old: Option<&Map>, new: &Map, node: &Node) -> bool {
+    let mut places = node.children();
+    for (name, new) in new {
+        let old = old.and_then(|old| old.get(name));
+        if old == Some(new) {
+            continue;
+        }
+        let Some((step, below)) = places.next() else { return false };
+        if field_name(step) != Some(name.as_str()) || !is_place_changed_by(field(schema, name), old, new, below) {
+            return false;
+        }
+    }
+    places.next().is_none()
+}
+
 /// The next field of either object, in the order of their names.
 fn next_of_both<'v>(
     before: &mut Peekable<Iter<'v>>,
     after: &mut Peekable<Iter<'v>>,
-) -> Option<(&'v String, Option<&'v Value>, Option<&'v Value>)> {
+) -> Option<(&'v Name, Option<&'v Value>, Option<&'v Value>)> {
     let (old, new) = (before.peek().map(|(name, _)| *name), after.peek().map(|(name, _)| *name));
     let name = match (old, new) {
         (Some(old), Some(new)) => old.min(new),

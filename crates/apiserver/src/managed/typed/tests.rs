@@ -1,6 +1,5 @@
-use serde_json::json;
-
 use super::*;
+use crate::json::json;
 use crate::schema::load::custom;
 
 fn schema() -> Schema {
@@ -92,4 +91,39 @@ fn what_becomes_empty_goes_with_its_last_field() {
         json!({"f:map": {".": {}, "f:a": {}}, "f:list": {"k:{\"n\":\"a\"}": {}, "k:{\"n\":\"b\"}": {"f:v": {}}}});
     remove(&schema(), &mut value, &FieldSet::parse(&gone).unwrap());
     assert_eq!(value, json!({"list": [{"n": "b"}], "s": "1"}));
+}
+
+#[test]
+fn what_changed_is_known_again_without_comparing() {
+    let values = [
+        json!({}),
+        json!({"s": "1"}),
+        json!({"s": null}),
+        json!({"map": {"a": "1"}, "s": "1"}),
+        json!({"map": {"a": "1", "b": "2"}}),
+        json!({"map": {}}),
+        json!({"atomic": {"a": "1"}, "plain": ["x"]}),
+        json!({"set": ["x", "y"]}),
+        json!({"set": ["y", "x"]}),
+        json!({"set": ["x", "x"]}),
+        json!({"list": [{"n": "a", "v": "1"}, {"n": "b"}]}),
+        json!({"list": [{"n": "b"}, {"n": "a", "v": "2"}]}),
+        json!({"list": [{"n": "a"}, {"n": "b"}]}),
+        json!({"ports": [{"port": 1}], "any": {"a": {"b": 1}}}),
+        json!({"ports": [{"port": 1, "proto": "TCP"}]}),
+        json!({"o": {"set": []}}),
+    ];
+    let schema = schema();
+    for old in [json!({}), json!({"s": "1", "map": {"a": "1"}, "o": {}})] {
+        for last in &values {
+            let changed = compare(&schema, &old, last).changed;
+            for new in &values {
+                let is_it = compare(&schema, &old, new).changed == changed;
+                let is_known = is_changed_by(&schema, &old, new, &changed);
+                assert!(!is_known || is_it, "{old}: {last} and {new}");
+                let has_twins = new["set"] == json!(["x", "x"]);
+                assert!(is_known || !is_it || has_twins || old != json!({}), "{old}: {last} and {new}");
+            }
+        }
+    }
 }

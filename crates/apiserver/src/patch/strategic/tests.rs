@@ -1,6 +1,5 @@
-use serde_json::json;
-
 use super::*;
+use crate::json::json;
 use crate::kinds::BuiltIn;
 
 fn patched(target: Value, patch: &Value) -> Result<Value> {

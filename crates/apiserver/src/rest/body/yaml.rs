@@ -4,10 +4,10 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use kueue_core::yaml::resolve;
-use serde_json::{Map, Value};
 use serde_saphyr::granit_parser::{Event, Options, Parser, ScalarStyle, Span, StrInput, Tag};
 
 use super::Parsed;
+use crate::json::{Map, Value};
 
 /// How deep values may lie inside each other.
 const DEPTH_MAX: usize = 100;
@@ -146,10 +146,10 @@ fn problem(line: usize, found: &str) -> String {
 }
 
 /// Adds what `<<` names: one mapping, or several of which the first wins.
-fn merge(object: &mut Map<String, Value>, source: Value) -> Result<(), String> {
+fn merge(object: &mut Map, source: Value) -> Result<(), String> {
     let sources = match source {
         Value::Array(items) => items,
-        one => vec![one],
+        one => vec![one].into(),
     };
     for source in sources {
         let Value::Object(entries) = source else {
@@ -165,7 +165,9 @@ fn merge(object: &mut Map<String, Value>, source: Value) -> Result<(), String> {
 fn scalar(text: &str, style: ScalarStyle, tag: Option<&Tag>, span: Span) -> Result<Value, String> {
     let resolved = || {
         let line = span.start.line();
-        resolve(text).ok_or_else(|| format!("yaml: line {line}: {text} is no number that JSON can hold"))
+        resolve(text)
+            .map(Value::from)
+            .ok_or_else(|| format!("yaml: line {line}: {text} is no number that JSON can hold"))
     };
     match tag.map(|tag| (tag, tag.core_suffix())) {
         None if style == ScalarStyle::Plain => resolved(),
@@ -198,9 +200,8 @@ fn key_text(key: Value) -> Result<String, String> {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
+    use crate::json::json;
 
     #[test]
     fn plain_words_are_those_of_yaml_1_1() {

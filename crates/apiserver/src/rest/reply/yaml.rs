@@ -5,7 +5,8 @@ use std::iter::Peekable;
 use std::str::Chars;
 
 use kueue_core::yaml::resolve;
-use serde_json::{Map, Value};
+
+use crate::json::{Map, Name, Value};
 
 /// Lines are broken at the first blank after this column.
 const WIDTH: usize = 80;
@@ -53,8 +54,8 @@ impl Writer {
     }
 
     /// The first field stands where the writer is, so that it can follow a dash.
-    fn map(&mut self, fields: &Map<String, Value>, indent: usize) {
-        let mut keys: Vec<&String> = fields.keys().collect();
+    fn map(&mut self, fields: &Map, indent: usize) {
+        let mut keys: Vec<&Name> = fields.keys().collect();
         keys.sort_by(|one, other| natural(one, other));
         for (place, key) in keys.into_iter().enumerate() {
             if place > 0 {
@@ -183,7 +184,7 @@ impl Writer {
 fn style(text: &str, is_key: bool) -> Style {
     let is_special = |letter: char| letter != '\n' && !is_printable(letter);
     let space_break = text.contains(" \n");
-    let is_text = matches!(resolve(text), Some(Value::String(_))) && !is_base_60(text) && !is_time(text);
+    let is_text = matches!(resolve(text), Some(serde_json::Value::String(_))) && !is_base_60(text) && !is_time(text);
     if text.chars().any(is_special) || !is_text {
         return Style::Double;
     }
@@ -287,9 +288,8 @@ fn natural(one: &str, other: &str) -> Ordering {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
+    use crate::json::json;
 
     #[test]
     fn text_is_quoted_where_it_could_be_something_else() {

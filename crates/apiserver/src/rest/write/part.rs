@@ -1,7 +1,6 @@
 //! Parts of an object that are written by themselves, and what a write of one leaves as it was.
 
-use serde_json::{Map, Value};
-
+use crate::json::{Map, Name, Value};
 use crate::kinds::Resource;
 use crate::kinds::rules::PartRules;
 use crate::managed;
@@ -48,10 +47,7 @@ pub fn take_status(value: &mut Value) -> Option<Value> {
 
 pub fn keep_status(value: &mut Value, old: &Value) {
     if let Some(object) = value.as_object_mut() {
-        match old.get("status") {
-            Some(status) => object.insert("status".into(), status.clone()),
-            None => object.remove("status"),
-        };
+        object.carry("status", old.get("status"));
     }
 }
 
@@ -68,13 +64,11 @@ pub fn with_status(resource: &Resource, mut new: Value, old: &Value) -> Value {
 }
 
 /// Makes a map what it was, but for some names. Most of it never changed, and comparing costs less than copying.
-fn restore(new: &mut Map<String, Value>, old: &Map<String, Value>, but: &[&str]) {
-    let may_change = |name: &String| but.contains(&name.as_str());
+fn restore(new: &mut Map, old: &Map, but: &[&str]) {
+    let may_change = |name: &Name| but.contains(&name.as_str());
     new.retain(|name, _| may_change(name) || old.contains_key(name));
     for (name, value) in old.iter().filter(|(name, _)| !may_change(name)) {
-        if new.get(name) != Some(value) {
-            new.insert(name.clone(), value.clone());
-        }
+        new.carry(name, Some(value));
     }
 }
 
@@ -92,16 +86,15 @@ pub fn move_generation(resource: &Resource, value: &mut Value, old: &Value) {
 }
 
 /// What an object asks for, by name.
-fn desired(object: &Value, ignores_status: bool) -> impl Iterator<Item = (&String, &Value)> {
+fn desired(object: &Value, ignores_status: bool) -> impl Iterator<Item = (&Name, &Value)> {
     let fields = object.as_object().into_iter().flatten();
     fields.filter(move |(name, _)| *name != "metadata" && !(ignores_status && *name == "status"))
 }
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
+    use crate::json::json;
 
     #[test]
     fn a_map_is_restored_but_for_what_may_change() {

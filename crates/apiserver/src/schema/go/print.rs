@@ -1,6 +1,6 @@
 //! Values as Go's formatter prints them into messages.
 
-use serde_json::{Map, Value};
+use crate::json::{Map, Value};
 
 /// As `%v` does: `map[a:1 b:[x y]]`.
 pub fn printed(value: &Value) -> String {
@@ -13,7 +13,7 @@ pub fn printed(value: &Value) -> String {
     }
 }
 
-pub fn printed_map(map: &Map<String, Value>) -> String {
+pub fn printed_map(map: &Map) -> String {
     let parts: Vec<String> = map.iter().map(|(name, value)| format!("{name}:{}", printed(value))).collect();
     format!("map[{}]", parts.join(" "))
 }

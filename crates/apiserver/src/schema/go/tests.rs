@@ -1,11 +1,10 @@
-use serde_json::{Value, json};
-
 use super::canonical;
+use crate::json::{Value, json};
 use crate::kinds::BuiltIn;
 
 fn check(type_name: &str, mut given: Value, wanted: &Value) {
     let schema = BuiltIn::types().get(type_name);
-    canonical(&schema, &mut given).unwrap();
+    canonical(&schema, &mut given, None).unwrap();
     assert_eq!(given, *wanted, "{type_name}");
 }
 
@@ -35,14 +34,14 @@ fn quantities_and_times_have_one_spelling() {
 fn unknown_fields_are_told_with_their_path() {
     let schema = BuiltIn::types().get("core.v1.Pod");
     let mut value = json!({"spec": {"x": 1, "containers": [{"name": "c", "y": 1}]}});
-    let unknown = canonical(&schema, &mut value).unwrap();
+    let unknown = canonical(&schema, &mut value, None).unwrap();
     assert_eq!(unknown, ["spec.x", "spec.containers[0].y"]);
 }
 
 #[test]
 fn a_wrong_type_is_told_in_the_words_of_gos_decoder() {
     let schema = BuiltIn::types().get("core.v1.Pod");
-    let say = |mut value: Value| canonical(&schema, &mut value).unwrap_err();
+    let say = |mut value: Value| canonical(&schema, &mut value, None).unwrap_err();
     assert_eq!(
         say(json!({"spec": {"containers": "x"}})),
         "json: cannot unmarshal string into Go struct field PodSpec.spec.containers of type []v1.Container"

@@ -1,8 +1,8 @@
 use kueue_core::field::Path;
-use serde_json::{Value, json};
 
 use super::super::load::custom;
 use super::validate;
+use crate::json::{Value, json};
 
 fn say(schema: &Value, value: Value) -> Vec<String> {
     let schema = custom(&json!({"type": "object", "properties": {"x": schema}}));

@@ -1,7 +1,6 @@
 //! Which objects a quota with scopes covers: pods of a certain sort.
 
-use serde_json::Value;
-
+use crate::json::Value;
 use crate::kinds::rules::qos_class;
 use crate::kinds::{Resource, text_at};
 
@@ -59,9 +58,8 @@ fn looks_elsewhere(affinity: &Value) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
+    use crate::json::json;
     use crate::kinds::BuiltIn;
 
     #[test]

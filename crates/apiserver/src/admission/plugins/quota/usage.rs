@@ -6,10 +6,10 @@ use jiff::{SignedDuration, Timestamp};
 use kueue_core::quantity::Quantity;
 use kueue_core::resource::is_extended;
 use kueue_core::resource_list::ResourceList;
-use serde_json::Value;
 
 use super::scope::has_deadline;
 use crate::admission::Operation;
+use crate::json::Value;
 use crate::kinds::pod_resources::{Side, list, of_container as asked_by, of_pod_with_overhead};
 use crate::kinds::{Resource, text_at};
 
@@ -176,9 +176,8 @@ fn of_claim(claim: &Value) -> ResourceList {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
+    use crate::json::json;
     use crate::kinds::BuiltIn;
 
     fn shown(plural: &str, object: &Value) -> Value {

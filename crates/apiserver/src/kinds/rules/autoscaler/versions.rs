@@ -1,8 +1,7 @@
 //! The two versions of an autoscaler. It is stored as the second, which says everything with metrics; what the first has
 //! no field for stands in annotations of it, in the words of its own types.
 
-use serde_json::{Map, Value, json};
-
+use crate::json::{List, Map, Value, json};
 use crate::schema::object_at;
 
 const METRICS: &str = "autoscaling.alpha.kubernetes.io/metrics";
@@ -55,18 +54,18 @@ pub fn to_first(mut object: Value) -> Value {
         let (own, others): (Vec<Value>, Vec<Value>) =
             metrics.into_iter().partition(|metric| is_percentage(metric, side));
         if let Some(first) = own.first() {
-            part.insert(side.percentage.into(), first["resource"][side.field]["averageUtilization"].clone());
+            part.insert(side.percentage, first["resource"][side.field]["averageUtilization"].clone());
         }
         if !others.is_empty() {
             let others: Vec<Value> = others.iter().map(|metric| metric_to_first(metric, side)).collect();
-            told.insert(side.annotation.into(), Value::Array(others).to_string().into());
+            told.insert(side.annotation, Value::from(others).to_string().into());
         }
     }
     for (part, field, annotation) in OTHERS {
         let found = object.get_mut(part).and_then(Value::as_object_mut).and_then(|part| part.remove(field));
         if let Some(found) = found.filter(|found| !found.is_null() && *found != json!([])) {
             let shown = if field == "behavior" { renamed(&found, upper) } else { found };
-            told.insert(annotation.into(), shown.to_string().into());
+            told.insert(annotation, shown.to_string().into());
         }
     }
     if !told.is_empty()
@@ -92,27 +91,27 @@ pub fn to_second(mut object: Value) -> Value {
     }
     for (side, listed) in SIDES.iter().zip(listed) {
         let Some(part) = object.get_mut(side.part).and_then(Value::as_object_mut) else { continue };
-        let mut metrics: Vec<Value> = match part.remove(side.list) {
+        let mut metrics = match part.remove(side.list) {
             Some(Value::Array(metrics)) => metrics,
-            _ => Vec::new(),
+            _ => List::default(),
         };
         if let Some(percentage) = part.remove(side.percentage).filter(|number| !number.is_null()) {
             let mut amount = json!({"averageUtilization": percentage});
             if side.field == "target" {
                 amount["type"] = "Utilization".into();
             }
-            metrics = vec![json!({"type": "Resource", "resource": {"name": "cpu", side.field: amount}})];
+            metrics = vec![json!({"type": "Resource", "resource": {"name": "cpu", side.field: amount}})].into();
         }
         let more = listed.as_ref().and_then(Value::as_array).into_iter().flatten();
         metrics.extend(more.map(|metric| metric_to_second(metric, side)));
         if !metrics.is_empty() {
-            part.insert(side.list.into(), metrics.into());
+            part.insert(side.list, metrics.into());
         }
     }
     for ((part, field, _), found) in OTHERS.into_iter().zip(others) {
         let part = object.get_mut(part).and_then(Value::as_object_mut);
         if let (Some(part), Some(found)) = (part, found) {
-            part.insert(field.into(), if field == "behavior" { renamed(&found, lower) } else { found });
+            part.insert(field, if field == "behavior" { renamed(&found, lower) } else { found });
         }
     }
     // One that follows nothing follows the processors.
@@ -148,7 +147,7 @@ fn metric_to_first(metric: &Value, side: &Side) -> Value {
         ("target", &source["describedObject"]),
     ];
     for (name, value) in places.into_iter().filter(|(_, value)| !value.is_null()) {
-        first.insert(name.into(), value.clone());
+        first.insert(name, value.clone());
     }
     for (amount, ending, _) in AMOUNTS {
         if let Some(found) = source[side.field].get(amount) {
@@ -177,7 +176,7 @@ fn metric_to_second(metric: &Value, side: &Side) -> Value {
         second["describedObject"] = of.clone();
     }
     for (amount, ending, kind) in AMOUNTS {
-        if let Some(found) = source.get(amount_name(field, amount, side, ending)) {
+        if let Some(found) = source.get(&amount_name(field, amount, side, ending)) {
             second[side.field][amount] = found.clone();
             if side.field == "target" && second["target"].get("type").is_none() {
                 second["target"]["type"] = kind.into();
@@ -196,7 +195,7 @@ fn amount_name(field: &str, amount: &str, side: &Side, ending: &str) -> String {
 fn renamed(value: &Value, rename: fn(&str) -> String) -> Value {
     match value {
         Value::Object(fields) => {
-            fields.iter().map(|(name, inner)| (rename(name), renamed(inner, rename))).collect::<Map<_, _>>().into()
+            fields.iter().map(|(name, inner)| (rename(name), renamed(inner, rename))).collect::<Map>().into()
         }
         Value::Array(items) => items.iter().map(|item| renamed(item, rename)).collect(),
         other => other.clone(),

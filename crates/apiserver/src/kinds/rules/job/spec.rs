@@ -3,11 +3,11 @@
 use kueue_core::field::{Error, Errors};
 use kueue_core::label;
 use kueue_core::name::{dns1123_label, validate_domain_prefixed_path};
-use serde_json::Value;
 
 use super::super::check::Field;
 use super::super::pod_spec::check_template;
 use super::{NAME_LABELS, UID_LABELS, indexes};
+use crate::json::Value;
 
 const INDEXED_PARALLELISM_MAX: i64 = 100_000;
 const FAILED_INDEXES_MAX: i64 = 100_000;
@@ -287,10 +287,9 @@ fn check_restart_policy(spec: &Field<'_>, errors: &mut Errors) {
 mod tests {
     #![expect(clippy::needless_pass_by_value, reason = "cases read better without references")]
 
-    use serde_json::json;
-
     use super::super::super::check::lines;
     use super::*;
+    use crate::json::json;
 
     #[track_caller]
     fn check(fields: Value, expected: &[&str]) {

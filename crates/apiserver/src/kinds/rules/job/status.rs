@@ -241,10 +241,9 @@ impl Move<'_> {
 mod tests {
     #![expect(clippy::needless_pass_by_value, reason = "cases read better without references")]
 
-    use serde_json::{Value, json};
-
     use super::super::super::check::lines;
     use super::*;
+    use crate::json::{Value, json};
 
     const START: &str = "2020-01-01T00:00:00Z";
     const END: &str = "2020-01-01T00:01:00Z";

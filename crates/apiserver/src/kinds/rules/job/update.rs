@@ -1,10 +1,10 @@
 //! What of a Job may change: how many pods run at once, when it ends, and while it is suspended where its pods run.
 
 use kueue_core::field::{Error, Errors, Path};
-use serde_json::Value;
 
 use super::super::{Update, immutable};
 use super::{collect, is_true, spec};
+use crate::json::Value;
 
 /// What may be told about where pods run.
 const DIRECTIVES: [&str; 3] = ["nodeSelector", "tolerations", "schedulingGates"];
@@ -70,7 +70,7 @@ fn check_template(update: Update<'_>, errors: &mut Errors) {
 fn follow(old: &mut Value, name: &str, new: &Value) {
     if let Some(object) = old.as_object_mut() {
         match new.get(name) {
-            Some(value) => object.insert(name.to_owned(), value.clone()),
+            Some(value) => object.insert(name, value.clone()),
             None => object.remove(name),
         };
     }
@@ -81,7 +81,7 @@ fn follow_affinity(old: &mut Value, new: &Value) {
     match (old.get("affinity").is_some(), new.get("affinity")) {
         (_, Some(affinity)) => {
             if old.get("affinity").is_none() {
-                old["affinity"] = serde_json::json!({});
+                old["affinity"] = crate::json::json!({});
             }
             follow(&mut old["affinity"], "nodeAffinity", affinity);
         }
@@ -111,9 +111,8 @@ fn follow_resources(old: &mut Value, list: &str, new: &Value) {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
+    use crate::json::json;
 
     fn job(suspend: bool, change: impl Fn(&mut Value)) -> Value {
         let mut job = json!({"metadata": {"name": "j", "uid": "u"}, "spec": {"suspend": suspend,

@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use kueue_core::quantity::Quantity;
-use serde_json::Value;
+
+use crate::json::Value;
 
 /// `Guaranteed`, `Burstable` or `BestEffort`.
 pub fn class(spec: &Value) -> &'static str {
@@ -46,9 +47,8 @@ fn amounts<'v>(container: &'v Value, of: &str) -> BTreeMap<&'v str, Quantity> {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
+    use crate::json::json;
 
     #[test]
     fn it_follows_from_requests_and_limits() {

@@ -1,12 +1,12 @@
 //! `resize`: processor and memory of a running pod's containers may change, its quality of service may not.
 
 use kueue_core::field::{Error, Errors, Path};
-use serde_json::Value;
 
 use super::super::Update;
 use super::super::check::Field;
 use super::qos;
 use super::update::{CONTAINERS, put};
+use crate::json::{Name, Value};
 
 const RESIZABLE: [&str; 2] = ["cpu", "memory"];
 const OTHERS: &str = "only cpu and memory resources are mutable";
@@ -103,7 +103,7 @@ fn check_amounts(container: &Field<'_>, old: &Value, spec: &Field<'_>, errors: &
         if names.into_iter().any(|name| new.value.get(name).is_none()) {
             errors.push(new.forbidden(format!("resource {field} cannot be removed")));
         }
-        let others = |amounts: &Value| -> Vec<(String, Value)> {
+        let others = |amounts: &Value| -> Vec<(Name, Value)> {
             let entries = amounts.as_object().into_iter().flatten();
             let kept = entries.filter(|(name, _)| !RESIZABLE.contains(&name.as_str()));
             kept.map(|(name, amount)| (name.clone(), amount.clone())).collect()
@@ -119,10 +119,9 @@ fn check_amounts(container: &Field<'_>, old: &Value, spec: &Field<'_>, errors: &
 mod tests {
     #![expect(clippy::needless_pass_by_value, reason = "cases read better without references")]
 
-    use serde_json::json;
-
     use super::super::super::check::lines;
     use super::*;
+    use crate::json::json;
 
     fn pod(requests: Value) -> Value {
         let mut pod = json!({"metadata": {"name": "p"}, "spec": {"containers": [

@@ -3,10 +3,10 @@
 use kueue_core::field::Errors;
 use kueue_core::label;
 use kueue_core::name::dns1123_subdomain;
-use serde_json::Value;
 
 use super::super::check::{Field, ip};
 use super::super::{Update, immutable};
+use crate::json::Value;
 
 /// Conditions that Kubernetes itself writes; others need names with a domain, or at least well-formed ones.
 const SYSTEM_CONDITIONS: [&str; 3] = ["PodScheduled", "Ready", "Initialized"];
@@ -155,10 +155,9 @@ fn check_addresses(status: &Field<'_>, old: &Field<'_>, errors: &mut Errors) {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::super::super::check::lines;
     use super::*;
+    use crate::json::json;
 
     fn check(old: Value, new: Value, expected: &[&str]) {
         let of = |status: Value| {

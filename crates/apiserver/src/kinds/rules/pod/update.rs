@@ -2,11 +2,11 @@
 //! while it is gated where it may run.
 
 use kueue_core::field::{Error, Errors, Path};
-use serde_json::Value;
 
 use super::super::check::Field;
 use super::super::pod_spec::{check_annotations, check_tolerations};
 use super::super::{Update, internal_diff};
+use crate::json::Value;
 
 const FROZEN: &str = "pod updates may not change fields other than `spec.containers[*].image`,\
                       `spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions \
@@ -135,7 +135,7 @@ fn drop_empty(spec: &mut Value) {
 pub fn put(value: &mut Value, name: &str, from: &Value) {
     if let Some(object) = value.as_object_mut() {
         match from.get(name) {
-            Some(old) => object.insert(name.to_owned(), old.clone()),
+            Some(old) => object.insert(name, old.clone()),
             None => object.remove(name),
         };
     }
@@ -149,7 +149,7 @@ fn take_back_placement(spec: &mut Value, old: &Value) {
         |affinity: &Value| affinity.get("podAffinity").is_some() || affinity.get("podAntiAffinity").is_some();
     match (spec.get("affinity").is_some(), old_node) {
         (false, None) => {}
-        (false, Some(node)) => spec["affinity"] = serde_json::json!({"nodeAffinity": node}),
+        (false, Some(node)) => spec["affinity"] = crate::json::json!({"nodeAffinity": node}),
         (true, _) if old.get("affinity").is_none() && !has_other(&spec["affinity"]) => put(spec, "affinity", old),
         (true, _) => put(&mut spec["affinity"], "nodeAffinity", &old["affinity"]),
     }
@@ -214,10 +214,9 @@ pub fn validate_ephemeral(update: Update<'_>) -> Errors {
 mod tests {
     #![expect(clippy::needless_pass_by_value, reason = "cases read better without references")]
 
-    use serde_json::json;
-
     use super::super::super::check::lines;
     use super::*;
+    use crate::json::json;
 
     fn pod(spec: Value) -> Value {
         json!({"metadata": {"name": "p"}, "spec": spec})

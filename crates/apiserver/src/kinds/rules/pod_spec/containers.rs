@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use kueue_core::field::{Error, Errors};
 use kueue_core::name::dns1123_label;
-use serde_json::Value;
 
 use super::super::check::{Field, descends, has_no_backsteps, port_name};
 use super::{env, probes, resources, security};
+use crate::json::Value;
 
 /// The volumes of a pod by name, those that are well formed.
 pub type Volumes<'v> = BTreeMap<&'v str, &'v Value>;

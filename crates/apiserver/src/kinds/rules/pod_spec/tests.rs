@@ -1,11 +1,10 @@
 //! One mistake each in a pod that is otherwise fine: what changes, and what the server says.
 #![expect(clippy::needless_pass_by_value, reason = "cases read better without references")]
 
-use serde_json::{Value, json};
-
 use super::super::check::{Field, lines};
 use super::super::pod_template::default_spec;
 use super::*;
+use crate::json::{Value, json};
 
 /// A pod with one container, as it is after defaults.
 fn pod(change: impl Fn(&mut Value)) -> Value {

@@ -3,11 +3,11 @@
 use std::net::IpAddr;
 
 use kueue_core::field::{Error, Errors, Path};
-use serde_json::{Value, json};
 
 use super::super::check::ip;
 use super::super::{Moment, set_default};
 use super::{is_headless, needs_address, needs_health_port, needs_node_port};
+use crate::json::{Value, json};
 
 /// Addresses are `10.0.X.Y`; the first one is the API server's own.
 const NETWORK: [u8; 2] = [10, 0];

@@ -3,12 +3,12 @@
 use kueue_core::field::{Error, Errors};
 use kueue_core::label;
 use kueue_core::name::{dns1123_label, dns1123_subdomain};
-use serde_json::Value;
 
 use super::super::Update;
 use super::super::check::{Field, cidr, ip};
 use super::super::endpoints::check_endpoint_ip;
 use super::{is_headless, is_reachable, needs_health_port};
+use crate::json::Value;
 
 const PROTOCOLS: [&str; 3] = ["SCTP", "TCP", "UDP"];
 const AFFINITY_SECONDS_MAX: i64 = 86_400;
@@ -329,10 +329,9 @@ pub fn validate_status(update: Update<'_>) -> Errors {
 mod tests {
     #![expect(clippy::needless_pass_by_value, reason = "cases read better without references")]
 
-    use serde_json::json;
-
     use super::super::super::check::lines;
     use super::*;
+    use crate::json::json;
 
     #[track_caller]
     fn check(spec: Value, expected: &[&str]) {

@@ -2,7 +2,6 @@
 
 use kueue_core::field::{Error, Errors, Path};
 use kueue_core::name::dns1123_label;
-use serde_json::{Value, json};
 
 use super::super::check::Field;
 use super::super::claim::check_claim_spec;
@@ -10,6 +9,7 @@ use super::super::pod_spec::check_template;
 use super::super::pod_template::default_template_spec;
 use super::super::{Rules, Update, defaults, set_default};
 use super::{check_labels, check_runs_on, check_selector, status};
+use crate::json::{Value, json};
 
 pub static RULES: Rules = Rules {
     check_name: super::stateful_name,

@@ -101,10 +101,9 @@ fn check_collisions(update: Update<'_>, errors: &mut Errors) {
 mod tests {
     #![expect(clippy::needless_pass_by_value, reason = "cases read better without references")]
 
-    use serde_json::{Value, json};
-
     use super::super::super::check::lines;
     use super::*;
+    use crate::json::{Value, json};
 
     #[track_caller]
     fn expect(rule: fn(Update<'_>) -> Errors, old: Value, new: Value, expected: &[&str]) {
