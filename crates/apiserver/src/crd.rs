@@ -103,6 +103,11 @@ fn is_definition(resource: &Resource) -> bool {
     resource.storage == STORAGE
 }
 
+/// Takes out of a definition what its schemas say and nobody knows; returns where that was.
+pub fn drop_unknown_keywords(resource: &Resource, value: &mut Value) -> Vec<String> {
+    if is_definition(resource) { definition::drop_unknown(value) } else { Vec::new() }
+}
+
 impl Server {
     /// A stored object as this version shows it.
     pub async fn shown(&self, resource: &Resource, object: &Arc<Object>) -> Result<Arc<Object>> {

@@ -10,6 +10,8 @@ mod read;
 pub(crate) mod wire;
 mod write;
 
+pub use messages::SCHEMA;
+
 use messages::{Messages, Node};
 
 use crate::rest::decode::SCHEME;

@@ -11,12 +11,14 @@ use crate::json::{Value, json};
 
 mod conversion;
 mod defaults;
+mod keywords;
 mod names;
 mod openapi;
 mod paths;
 mod regexp;
 mod structural;
 
+pub use keywords::drop_unknown;
 pub use names::{NamesIn, accept_names};
 pub use paths::FieldPath;
 

@@ -1,5 +1,6 @@
 //! The elements of a list.
 
+use std::hash::{Hash, Hasher};
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 use std::{slice, vec};
@@ -7,7 +8,7 @@ use std::{slice, vec};
 use super::Value;
 
 /// Reads as a vector. Who changes a list that others have as well gets one of its own.
-#[derive(Debug, Clone, Eq, Hash, Default)]
+#[derive(Debug, Clone, Eq, Default)]
 pub struct List(Arc<Vec<Value>>);
 
 impl List {
@@ -19,6 +20,13 @@ impl List {
 impl PartialEq for List {
     fn eq(&self, other: &Self) -> bool {
         self.is_shared_with(other) || self.0 == other.0
+    }
+}
+
+/// Equal ones have equal contents, shared or not.
+impl Hash for List {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.0.hash(state);
     }
 }
 

@@ -1,6 +1,7 @@
 //! The fields of an object, in the order of their names.
 
 use std::fmt;
+use std::hash::{Hash, Hasher};
 use std::ops::Index;
 use std::sync::Arc;
 use std::{slice, vec};
@@ -13,7 +14,7 @@ type Field = (Name, Value);
 const FEW: usize = 12;
 
 /// Who changes a map that others have as well gets one of its own; what would change nothing does not.
-#[derive(Clone, Eq, Hash, Default)]
+#[derive(Clone, Eq, Default)]
 pub struct Map(Arc<Vec<Field>>);
 
 impl Map {
@@ -198,6 +199,13 @@ impl ExactSizeIterator for Iter<'_> {}
 impl PartialEq for Map {
     fn eq(&self, other: &Self) -> bool {
         self.is_shared_with(other) || self.0 == other.0
+    }
+}
+
+/// Equal ones have equal contents, shared or not.
+impl Hash for Map {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.0.hash(state);
     }
 }
 

@@ -184,7 +184,8 @@ impl Server {
     ) -> std::result::Result<Vec<String>, String> {
         match &resource.custom {
             None => {
-                let unknown = go::canonical(&resource.schema, value, old)?;
+                let mut unknown = go::canonical(&resource.schema, value, old)?;
+                unknown.extend(crate::crd::drop_unknown_keywords(resource, value));
                 (resource.rules.default)(value);
                 defaults::apply(&resource.schema, value, old);
                 go::canonical(&resource.schema, value, old)?;
@@ -236,7 +237,7 @@ impl Server {
     fn settle_type(&self, object: &Map, resource: &Resource) -> std::result::Result<(), WrongType> {
         let mut texts = [("apiVersion", String::new()), ("kind", String::new())];
         for (name, text) in &mut texts {
-            match object.get(*name) {
+            match object.get(name) {
                 None | Some(Value::Null) => {}
                 Some(Value::String(given)) => text.clone_from(given),
                 Some(other) => {

@@ -88,7 +88,7 @@ impl Server {
         let Ok(found) = self.store.list(BUDGETS, namespace, None) else { return Vec::new() };
         let selects = |object: &Object| {
             let selector = &object.value["spec"]["selector"];
-            let parsed: Option<LabelSelector> = crate::json::read(&selector).ok();
+            let parsed: Option<LabelSelector> = crate::json::read(selector).ok();
             !selector.is_null() && parsed.is_some_and(|selector| selector.matches(&labels))
         };
         let all = found.objects.iter().filter(|(_, object)| selects(object));

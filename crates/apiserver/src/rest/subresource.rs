@@ -241,7 +241,7 @@ impl ScalePaths {
 fn selector_text(selector: &Value) -> String {
     match selector.as_str() {
         Some(text) => text.to_owned(),
-        None => crate::json::read::<LabelSelector>(&selector).unwrap_or_default().to_string(),
+        None => crate::json::read::<LabelSelector>(selector).unwrap_or_default().to_string(),
     }
 }
 

@@ -96,14 +96,14 @@ impl<'s> Walk<'s> {
                     let is_list = matches!(&*schema.form, Form::List(_) | Form::Map(_));
                     if is_left_out(schema, inner) || is_list && is_empty(inner) {
                         // Storage does not tell an empty list from none.
-                        object.remove(&**name);
+                        object.remove(name);
                     }
                 }
                 _ => {
-                    object.remove(&**name);
+                    object.remove(name);
                 }
             }
-            if !object.contains_key(&**name) {
+            if !object.contains_key(name) {
                 match schema.unset {
                     Unset::Always => {
                         object.insert(&**name, zero(schema));

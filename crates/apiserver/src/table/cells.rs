@@ -340,7 +340,7 @@ fn selector(object: &Value, _: Timestamp) -> Value {
 }
 
 fn selector_text(selector: &Value) -> Value {
-    let parsed: LabelSelector = crate::json::read(&selector).unwrap_or_default();
+    let parsed: LabelSelector = crate::json::read(selector).unwrap_or_default();
     match parsed.to_string() {
         text if text.is_empty() => "<none>".into(),
         text => text.into(),

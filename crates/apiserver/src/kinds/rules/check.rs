@@ -90,7 +90,7 @@ impl<'v> Field<'v> {
     }
 
     pub fn selector(&self) -> LabelSelector {
-        crate::json::read(&self.value).unwrap_or_default()
+        crate::json::read(self.value).unwrap_or_default()
     }
 
     pub fn invalid(&self, why: impl Into<String>) -> Error {
