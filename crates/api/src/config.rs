@@ -24,6 +24,8 @@ pub use problem::{Cause, Problem, Rejected};
 pub use v1beta2::Configuration;
 pub use validation::{CompileCel, validate};
 
+use std::collections::BTreeSet;
+
 use kueue_core::field::{self, ErrorKind};
 use kueue_core::gates::{Gate, Gates};
 use serde_json::Value;
@@ -65,7 +67,7 @@ pub fn check(
     operator_namespace: &str,
     compile_cel: CompileCel<'_>,
 ) -> Result<Checked, Rejected> {
-    let Draft { document, version, configuration, mut problems } = Draft::read(text, operator_namespace);
+    let Draft { document, version, mut configuration, mut problems } = Draft::read(text, operator_namespace);
     let in_file = configuration.feature_gates.as_ref();
     let (gates, mut errors) = match gates::resolve(flag, in_file) {
         Ok(gates) => (gates, field::Errors::new()),
@@ -73,15 +75,31 @@ pub fn check(
     };
     errors.extend(validate(&configuration, gates, compile_cel));
     errors.retain(|error| !problems.iter().any(|problem| explains(problem, error)));
+    let (repeated, errors): (field::Errors, field::Errors) = errors.into_iter().partition(names_framework_again);
     for error in errors {
         problems.push(Problem::invalid(document.line_of(&error.field), error));
     }
     match problems.is_empty() {
         true => {
-            let notes = if version == Some(Version::V1Beta1) { notes_on_v1beta1(&document, gates) } else { Vec::new() };
+            let mut notes =
+                if version == Some(Version::V1Beta1) { notes_on_v1beta1(&document, gates) } else { Vec::new() };
+            notes.extend(repeated.iter().map(|error| format!("{error}; once is enough")));
+            name_frameworks_once(&mut configuration);
             Ok(Checked { configuration, gates, notes })
         }
         false => Err(Rejected::new(problems, document.syntax)),
+    }
+}
+
+/// Documents that users follow add `pod` to a list that has it by now, so a framework that is named twice is no mistake.
+fn names_framework_again(error: &field::Error) -> bool {
+    error.kind == ErrorKind::Duplicate && error.field.to_string().starts_with("integrations.frameworks[")
+}
+
+fn name_frameworks_once(configuration: &mut Configuration) {
+    let mut named = BTreeSet::new();
+    if let Some(integrations) = &mut configuration.integrations {
+        integrations.frameworks.retain(|name| named.insert(name.clone()));
     }
 }
 

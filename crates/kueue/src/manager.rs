@@ -8,6 +8,7 @@ use kueue_api::config::file;
 use kueue_api::config::{self, Checked, DEFAULT_NAMESPACE};
 use kueue_manager::{Manager, connect, serve};
 use kueue_runtime::clock::Clock;
+use tracing::warn;
 
 /// Runs the controllers until it is told to end.
 ///
@@ -55,7 +56,8 @@ fn start(arguments: &Arguments, checked: Checked) -> Result<(), String> {
     runtime.block_on(async {
         let client = connect(arguments.kubeconfig.as_deref()).await.map_err(|error| error.to_string())?;
         let clock = Clock::of_the_machine();
-        let Checked { configuration, gates, .. } = checked;
+        let Checked { configuration, gates, notes } = checked;
+        notes.iter().for_each(|note| warn!("configuration: {note}"));
         let config = configuration.clone();
         let manager = Manager::new(configuration, gates, client.clone(), clock, instance(clock));
         let serving = serve(&config, &manager.observer(), client, clock).await.map_err(|error| error.to_string())?;

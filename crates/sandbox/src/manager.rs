@@ -21,6 +21,7 @@ use kueue_world::kinds::Pod;
 use kueue_world::program::{Program, Starting};
 use serde_json::{Value, json};
 use tokio::sync::{oneshot, watch};
+use tracing::warn;
 
 use crate::client;
 
@@ -91,7 +92,8 @@ impl Managers {
         let text = self.configuration().await.map_err(told)?;
         let checked = config::check(&text, "", DEFAULT_NAMESPACE, &|_| Ok(()));
         let checked = checked.map_err(|rejected| rejected.describe(CONFIG_KEY))?;
-        let Checked { configuration, gates, .. } = checked;
+        let Checked { configuration, gates, notes } = checked;
+        notes.iter().for_each(|note| warn!("{CONFIG_KEY}: {note}"));
         let name = pod.metadata.name.clone();
         let client = self.account().await.map_err(told)?;
         let manager = Manager::new(configuration.clone(), gates, client.clone(), self.clock, name);

@@ -74,9 +74,9 @@ fn integrations() {
     "#]],
     );
     check_file(
-        "integrations: {frameworks: [batch/job, pod, batch/job]}\n",
+        "integrations: {frameworks: [batch/job, pod, batch/job, nope]}\n",
         &expect![[r#"
-        line 1: integrations.frameworks[2]: Duplicate value: "batch/job"
+        line 1: integrations.frameworks[3]: Unsupported value: "nope": supported values: "batch/job", "deployment", "jobset.x-k8s.io/jobset", "kubeflow.org/jaxjob", "kubeflow.org/mpijob", "kubeflow.org/paddlejob", "kubeflow.org/pytorchjob", "kubeflow.org/tfjob", "kubeflow.org/xgboostjob", "leaderworkerset.x-k8s.io/leaderworkerset", "pod", "ray.io/raycluster", "ray.io/rayjob", "ray.io/rayservice", "sparkoperator.k8s.io/sparkapplication", "statefulset", "trainer.kubeflow.org/trainjob", "workload.codeflare.dev/appwrapper"
     "#]],
     );
     check_file(
@@ -87,6 +87,14 @@ fn integrations() {
             line 6: integrations.externalFrameworks[3]: Duplicate value: "Job.v1.batch"
         "#]],
     );
+}
+
+#[test]
+fn a_framework_that_is_named_twice_is_told_and_counts_once() {
+    let text = "integrations: {frameworks: [batch/job, pod, batch/job]}\n";
+    let checked = check(text, "", "kueue-system", &|_| Ok(())).unwrap();
+    assert_eq!(checked.notes, ["integrations.frameworks[2]: Duplicate value: \"batch/job\"; once is enough"]);
+    assert_eq!(checked.configuration.integrations.unwrap().frameworks, ["batch/job", "pod"]);
 }
 
 #[test]
