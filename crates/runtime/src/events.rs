@@ -1,4 +1,5 @@
-//! Tells users what happened, as events of the API group `events.k8s.io`.
+//! Tells users what happened, as events of the API group `events.k8s.io`, or as the controllers of a cluster do, of the
+//! core group.
 //!
 //! Nobody waits for an event: when more are said than the server takes, the newest are dropped and counted. The same
 //! event about the same object becomes one object whose series counts.
@@ -12,7 +13,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use kueue_api::meta::{Object, ObjectMeta};
-use kueue_core::time::MicroTime;
+use kueue_core::time::{MicroTime, Time};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use tokio::sync::mpsc;
@@ -71,6 +72,12 @@ pub struct Event {
     pub note: String,
 }
 
+impl Event {
+    fn r#type(&self) -> &'static str {
+        if self.is_warning { "Warning" } else { "Normal" }
+    }
+}
+
 /// The wire form, as far as it is written.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -90,11 +97,35 @@ struct EventObject {
     #[serde(default)]
     note: String,
     r#type: String,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    deprecated_source: Option<Source>,
 }
 
-/// Where clients looked for the name of the controller at first.
+/// The wire form of old, which names its controller as a source and counts by itself.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct CoreEvent {
+    #[serde(default)]
+    api_version: String,
+    #[serde(default)]
+    kind: String,
+    metadata: ObjectMeta,
+    #[serde(default)]
+    involved_object: Option<Regarding>,
+    reason: String,
+    #[serde(default)]
+    message: String,
+    #[serde(default)]
+    source: Source,
+    #[serde(default)]
+    first_timestamp: Option<Time>,
+    #[serde(default)]
+    last_timestamp: Option<Time>,
+    #[serde(default)]
+    count: u32,
+    r#type: String,
+    #[serde(default)]
+    reporting_component: String,
+}
+
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 struct Source {
     #[serde(default)]
@@ -105,7 +136,24 @@ struct Source {
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 struct Teller {
     controller: &'static str,
+    /// Whether in the form of old.
     has_source: bool,
+}
+
+impl Object for CoreEvent {
+    const GROUP: &'static str = "";
+    const VERSION: &'static str = "v1";
+    const KIND: &'static str = "Event";
+    const PLURAL: &'static str = "events";
+    const NAMESPACED: bool = true;
+
+    fn metadata(&self) -> &ObjectMeta {
+        &self.metadata
+    }
+
+    fn metadata_mut(&mut self) -> &mut ObjectMeta {
+        &mut self.metadata
+    }
 }
 
 impl Object for EventObject {
@@ -146,7 +194,7 @@ impl Recorder {
         Self { teller: Teller { controller, ..self.teller }, ..self.clone() }
     }
 
-    /// The same line, told as the controllers of a cluster do: old clients read their names in `source`.
+    /// The same line, told in the form of old, as the controllers of a cluster do.
     #[must_use]
     pub fn with_source(self) -> Self {
         Self { teller: Teller { has_source: true, ..self.teller }, ..self }
@@ -218,48 +266,84 @@ impl Writer {
             (series.last, series.last_time) = (last, last_time);
             return;
         }
-        let object = self.object(&event, teller, last_time);
-        let series = Series { key: Key::of(&object), count: 1, counted: 1, last, last_time };
-        self.series.insert((event, teller), series);
+        let metadata = self.metadata(&event.regarding);
+        let key = Key::new(metadata.namespace.as_str(), metadata.name.as_str());
+        match teller.has_source {
+            false => self.create(self.object(&event, teller, metadata, last_time), requests),
+            true => self.create(self.core_object(&event, teller, metadata), requests),
+        }
+        self.series.insert((event, teller), Series { key, count: 1, counted: 1, last, last_time });
+    }
+
+    fn create<T: Object + Send + Sync + 'static>(&self, object: T, requests: &mut JoinSet<()>) {
         let client = self.client.clone();
         requests.spawn(async move {
             if let Err(failure) = client.create(&object).await {
-                debug!(reason = object.reason, error = %failure, "an event was not written");
+                debug!(event = object.metadata().name, error = %failure, "an event was not written");
             }
         });
     }
 
-    fn object(&mut self, event: &Event, teller: Teller, event_time: MicroTime) -> EventObject {
+    fn metadata(&mut self, regarding: &Regarding) -> ObjectMeta {
         self.written += 1;
-        let regarding = &event.regarding;
         // Events about objects without a namespace live in `default`.
         let namespace = if regarding.namespace.is_empty() { "default" } else { &regarding.namespace };
         let stamp = self.clock.now().as_nanosecond();
         let name = format!("{}.{stamp:x}{:x}", regarding.name, self.written % 16);
+        ObjectMeta { name, namespace: namespace.to_owned(), ..ObjectMeta::default() }
+    }
+
+    fn object(&self, event: &Event, teller: Teller, metadata: ObjectMeta, event_time: MicroTime) -> EventObject {
         EventObject {
             api_version: EventObject::api_version(),
             kind: EventObject::KIND.to_owned(),
-            metadata: ObjectMeta { name, namespace: namespace.to_owned(), ..ObjectMeta::default() },
+            metadata,
             event_time,
             reporting_controller: teller.controller.to_owned(),
             reporting_instance: self.instance.clone(),
             action: event.reason.clone(),
             reason: event.reason.clone(),
-            regarding: Some(regarding.clone()),
+            regarding: Some(event.regarding.clone()),
             note: event.note.clone(),
-            r#type: if event.is_warning { "Warning" } else { "Normal" }.to_owned(),
-            deprecated_source: teller.has_source.then(|| Source { component: teller.controller.to_owned() }),
+            r#type: event.r#type().to_owned(),
+        }
+    }
+
+    fn core_object(&self, event: &Event, teller: Teller, metadata: ObjectMeta) -> CoreEvent {
+        let now = Some(self.clock.time());
+        CoreEvent {
+            api_version: CoreEvent::api_version(),
+            kind: CoreEvent::KIND.to_owned(),
+            metadata,
+            involved_object: Some(event.regarding.clone()),
+            reason: event.reason.clone(),
+            message: event.note.clone(),
+            source: Source { component: teller.controller.to_owned() },
+            first_timestamp: now,
+            last_timestamp: now,
+            count: 1,
+            r#type: event.r#type().to_owned(),
+            reporting_component: teller.controller.to_owned(),
         }
     }
 
     /// Writes the counts that moved, and forgets what was not repeated for long.
     fn count(&mut self, requests: &mut JoinSet<()>) {
-        for series in self.series.values_mut().filter(|series| series.count > series.counted) {
+        for ((_, teller), series) in self.series.iter_mut().filter(|(_, series)| series.count > series.counted) {
             series.counted = series.count;
-            let body = json!({"series": {"count": series.count, "lastObservedTime": series.last_time}});
-            let (client, key) = (self.client.clone(), series.key.clone());
+            let (count, last) = (series.count, series.last_time);
+            let (client, key, has_source) = (self.client.clone(), series.key.clone(), teller.has_source);
+            let body = match has_source {
+                false => json!({"series": {"count": count, "lastObservedTime": last}}),
+                true => json!({"count": count, "lastTimestamp": Time::new(last.timestamp())}),
+            };
             requests.spawn(async move {
-                if let Err(failure) = client.patch::<EventObject>(&key, &Patch::merge(body, "kueue")).await {
+                let patch = Patch::merge(body, "kueue");
+                let counted = match has_source {
+                    false => client.patch::<EventObject>(&key, &patch).await.map(drop),
+                    true => client.patch::<CoreEvent>(&key, &patch).await.map(drop),
+                };
+                if let Err(failure) = counted {
                     debug!(event = %key, error = %failure, "an event was not counted");
                 }
             });

@@ -107,7 +107,9 @@ where
             }
         }
         Ok(Err(failure)) => {
-            let is_usual = failure.is_conflict() || failure.is_not_found() && queue.failures(key) == 0;
+            // What was read may be older than what is there; who fails a second time has another reason.
+            let is_stale = failure.is_not_found() || failure.code() == Some(422);
+            let is_usual = failure.is_conflict() || is_stale && queue.failures(key) == 0;
             let text = failure.to_string();
             match is_usual {
                 true => debug!(controller = name, %key, error = text, "somebody was faster"),

@@ -18,7 +18,8 @@ pub(crate) async fn forget(client: kube::Client, clock: Clock) {
         tokio::time::sleep(clock.wait(EVERY)).await;
         for event in list(&client).await.unwrap_or_default() {
             let meta = &event["metadata"];
-            let told = event["series"]["lastObservedTime"].as_str().or(meta["creationTimestamp"].as_str());
+            let last = [&event["series"]["lastObservedTime"], &event["lastTimestamp"], &meta["creationTimestamp"]];
+            let told = last.into_iter().find_map(Value::as_str);
             let told: Option<Time> = told.and_then(|text| text.parse().ok());
             let age = told.map(|told| clock.now().duration_since(told.timestamp()));
             if let (Some(age), Some(namespace), Some(name)) = (age, meta["namespace"].as_str(), meta["name"].as_str())

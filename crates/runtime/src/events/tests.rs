@@ -83,3 +83,20 @@ fn long_texts_are_cut_between_characters() {
     let long = shorten("ä".repeat(600));
     assert!(long.len() <= NOTE_BYTES_MAX && long.ends_with("ä ..."), "{}", long.len());
 }
+
+#[tokio::test(start_paused = true)]
+async fn the_form_of_old_names_its_source_and_counts_by_itself() {
+    let client = client();
+    let clock = Clock::starting_at("2026-01-01T00:00:00Z".parse().unwrap());
+    let (recorder, writing) = Recorder::new(client.clone(), clock, "me-0".to_owned());
+    tokio::spawn(writing);
+    let recorder = recorder.with_source().named("job-controller");
+    recorder.record(event("Completed", "done"));
+    recorder.record(event("Completed", "done"));
+    tokio::time::sleep(COUNT_EVERY + Duration::from_secs(1)).await;
+    let listed = client.list::<CoreEvent>(&Page::default()).await.unwrap();
+    let items = listed.items.unwrap_or_default();
+    let event: CoreEvent = serde_json::from_str(items[0].get()).unwrap();
+    assert_eq!((event.source.component.as_str(), event.message.as_str(), event.count), ("job-controller", "done", 2));
+    assert!(event.last_timestamp.is_some());
+}
