@@ -4,11 +4,10 @@
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::time::Duration;
 
 use kueue_manager::connect;
 use kueue_runtime::clock::Clock;
-use kueue_world::behaviour::Defaults;
+use kueue_world::behaviour::{Defaults, Share, Span};
 use kueue_world::{World, fleet};
 use serde_json::Value;
 
@@ -26,9 +25,6 @@ pub(crate) struct Arguments {
     /// The cluster has kubelets, a scheduler and controllers of its own: play KubeRay and the autoscaler alone.
     #[arg(long, conflicts_with = "nodes")]
     beside_a_cluster: bool,
-    /// End when standard input ends, as for a program that starts this one.
-    #[arg(long, hide = true)]
-    until_input_ends: bool,
 }
 
 /// What nodes there are, and what pods do that do not say.
@@ -41,11 +37,14 @@ pub(crate) struct Pods {
     #[arg(long, default_value_t = 1, value_name = "NUMBER")]
     seed: u64,
     /// How long pods run that do not say: a time, two with a dash between them, or forever.
-    #[arg(long, default_value = "10s-30s", value_name = "TIME", value_parser = span)]
-    run_for: Span,
-    /// How long pods take to start.
-    #[arg(long, default_value = "1s", value_name = "TIME", value_parser = duration)]
-    start_after: Duration,
+    #[arg(long, default_value = "10s-30s", value_name = "TIME", value_parser = lasting)]
+    run_for: Lasting,
+    /// How many of the pods that do not say fail.
+    #[arg(long, default_value_t, value_name = "PERCENT")]
+    fail_rate: Share,
+    /// How long pods take to start: a time, or two.
+    #[arg(long, default_value = "1s", value_name = "TIME")]
+    start_after: Span,
     /// The domain of the annotations that tell pods what to do, as in DOMAIN/run-for.
     #[arg(long, default_value = "world.kueue.x-k8s.io")]
     domain: String,
@@ -54,33 +53,22 @@ pub(crate) struct Pods {
     pod_address: Option<String>,
 }
 
-/// The shortest and the longest time; for ever when there is none.
+/// For ever when there is none.
 #[derive(Clone, Copy)]
-struct Span(Option<(Duration, Duration)>);
+struct Lasting(Option<Span>);
 
-fn span(text: &str) -> Result<Span, String> {
-    if text == "forever" {
-        return Ok(Span(None));
+fn lasting(text: &str) -> Result<Lasting, String> {
+    match text {
+        "forever" => Ok(Lasting(None)),
+        text => text.parse().map(Some).map(Lasting),
     }
-    let (shortest, longest) = text.split_once('-').unwrap_or((text, text));
-    let (shortest, longest) = (duration(shortest)?, duration(longest)?);
-    match shortest <= longest {
-        true => Ok(Span(Some((shortest, longest)))),
-        false => Err("the first time is longer than the second".to_owned()),
-    }
-}
-
-fn duration(text: &str) -> Result<Duration, String> {
-    let wrong = || "must be a time such as 1m30s".to_owned();
-    let time: kueue_core::duration::Duration = text.parse().map_err(|_| wrong())?;
-    u64::try_from(time.nanos()).map(Duration::from_nanos).map_err(|_| wrong())
 }
 
 impl Pods {
     pub(crate) fn defaults(&self) -> Defaults {
-        let Self { seed, start_after, .. } = *self;
+        let Self { seed, start_after, fail_rate, run_for: Lasting(run_for), .. } = *self;
         let (domain, pod_address) = (self.domain.clone(), self.pod_address.clone());
-        Defaults { domain, seed, start_after, run_for: self.run_for.0, pod_address }
+        Defaults { domain, seed, start_after, run_for, fail_rate, pod_address }
     }
 
     /// The manifests of the nodes; those of `otherwise` without a file.
@@ -118,11 +106,6 @@ async fn turn(arguments: &Arguments) -> Result<(), String> {
     tokio::select! {
         () = world.run() => {}
         () = crate::manager::told_to_end() => {}
-        () = input_ends(), if arguments.until_input_ends => {}
     }
     Ok(())
-}
-
-async fn input_ends() {
-    let _ = tokio::io::copy(&mut tokio::io::stdin(), &mut tokio::io::sink()).await;
 }

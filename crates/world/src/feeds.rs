@@ -84,11 +84,16 @@ impl<T: Object + Send + Sync + 'static> Feed<T> {
 
     /// Puts the object that manages a changed one on the line, if it is of that kind.
     pub(crate) fn line_up_owners<O: Object>(&mut self, line: &Line) {
+        self.line_up_owners_after::<O>(line, Duration::ZERO);
+    }
+
+    /// The same some time later, once for all that change meanwhile.
+    pub(crate) fn line_up_owners_after<O: Object>(&mut self, line: &Line, wait: Duration) {
         let line = Arc::clone(line);
         self.listen(move |delta| {
             for side in delta.old.iter().chain(&delta.new) {
                 if let Some(owner) = controller_of(&*side.object).filter(|owner| owner.kind == O::KIND) {
-                    line.add(Key::new(Arc::clone(&delta.key.namespace), owner.name.as_str()));
+                    line.add_after(Key::new(Arc::clone(&delta.key.namespace), owner.name.as_str()), wait);
                 }
             }
         });

@@ -11,6 +11,8 @@
 //! | too many failures, a rule of its failure policy, or past its deadline | `FailureTarget`, and `Failed` when all pods are gone |
 //! | ended, with a time to live | deleted after it, in the foreground |
 //! | `managedBy` somebody else | nothing |
+//!
+//! What becomes of pods is looked at once a second.
 
 mod indexes;
 mod plan;
@@ -36,6 +38,9 @@ use crate::{AT_ONCE, MANAGER, Parts, Start, gone_is_fine};
 use plan::{Plan, plan};
 use pods::{FINALIZER, pod};
 
+/// What pods do is looked at once for all that happens in this time, as real clusters do.
+const BATCH: Duration = Duration::from_secs(1);
+
 const OWN_NAME: &str = "kubernetes.io/job-controller";
 
 struct Jobs {
@@ -50,7 +55,7 @@ struct Jobs {
 pub(crate) fn connect(parts: &Parts, feeds: &mut Feeds) -> Start {
     let line = Line::default();
     feeds.jobs.line_up(&line);
-    feeds.pods.line_up_owners::<Job>(&line);
+    feeds.pods.line_up_owners_after::<Job>(&line, parts.clock.wait(BATCH));
     let jobs = Jobs {
         client: parts.client.clone(),
         clock: parts.clock,
