@@ -6,11 +6,11 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use kueue_runtime::clock::Clock;
-use kueue_sandbox::{NODES, Options, Sandbox};
+use kueue_sandbox::{Door, NODES, Options, Sandbox};
 
 use crate::world::Pods;
 
-/// How long the manager's pod may take to be placed before something is wrong.
+/// How long the manager may take before something is probably wrong.
 const MANAGER_WITHIN: Duration = Duration::from_secs(10);
 
 /// Runs a cluster that exists only here: API server, pretend nodes and the manager, ready for kubectl.
@@ -36,6 +36,9 @@ pub(crate) struct Arguments {
     state: Option<PathBuf>,
     #[command(flatten)]
     pods: Pods,
+    /// End when standard input ends, as for a program that starts this one.
+    #[arg(long, hide = true)]
+    until_input_ends: bool,
 }
 
 fn positive(text: &str) -> Result<f64, String> {
@@ -73,18 +76,23 @@ async fn serve(arguments: &Arguments) -> Result<(), String> {
         has_demo: arguments.demo,
         state: arguments.state.clone(),
     };
+    // Before anything that takes time: a port that is taken is told at once.
+    let door = Door::open(arguments.port).await.map_err(|error| match arguments.port {
+        0 => told(error),
+        _ => format!("{}; without --port any free one is taken", told(error)),
+    })?;
     let mut sandbox = Sandbox::start(options).await.map_err(told)?;
-    let (door, kubeconfig) = sandbox.open(arguments.port).await.map_err(told)?;
-    write_private(&arguments.kubeconfig, &kubeconfig)
+    write_private(&arguments.kubeconfig, &door.kubeconfig(&sandbox))
         .map_err(|error| format!("cannot write {}: {error}", arguments.kubeconfig.display()))?;
     if tokio::time::timeout(MANAGER_WITHIN, sandbox.ready()).await.is_err() {
-        eprintln!("The manager does not run: no node has room for its pod. See kubectl -n kueue-system get pods.");
+        eprintln!("The manager is not ready yet. `kubectl -n kueue-system describe pods` says what it waits for.");
     }
     greet(arguments, &door.address.to_string());
     let served = tokio::select! {
-        served = door.serve() => served.map_err(told),
+        served = door.serve(sandbox.server().clone()) => served.map_err(told),
         () = sandbox.run() => Ok(()),
         () = crate::manager::told_to_end() => Ok(()),
+        () = input_ends(), if arguments.until_input_ends => Ok(()),
     };
     sandbox.end().await.map_err(told)?;
     match &arguments.state {
@@ -92,6 +100,11 @@ async fn serve(arguments: &Arguments) -> Result<(), String> {
         None => println!("The sandbox is gone."),
     }
     served
+}
+
+async fn input_ends() {
+    // Whether it ended or cannot be read, nobody is there any more.
+    let _ = tokio::io::copy(&mut tokio::io::stdin(), &mut tokio::io::sink()).await;
 }
 
 fn greet(arguments: &Arguments, address: &str) {

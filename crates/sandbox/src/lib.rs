@@ -67,7 +67,7 @@ impl Sandbox {
     /// Starts everything but the socket. Must be called inside a tokio runtime.
     pub async fn start(options: Options) -> Result<Self> {
         let Options { start, speed, seed, pods, nodes, has_demo, state } = options;
-        let state = state.map(StateFile::new);
+        let state = state.map(StateFile::take).transpose()?;
         let kept = state.as_ref().map(StateFile::read).transpose()?.flatten();
         let (start, image) = match kept {
             Some(kept) => (start.max(kept.time), Some(kept.image)),
@@ -76,12 +76,15 @@ impl Sandbox {
         // Both begin now: whatever takes time from here on takes it for everybody.
         let clock = Clock::starting_at(start).at_speed(speed);
         let its_clock = kueue_apiserver::clock::Clock::starting_at(start).at_speed(speed);
-        let server = ApiServer::start(Settings { collects: true, image, ..Settings::new(its_clock, seed) });
+        let settings = Settings { collects: true, assigns_accounts: true, image, ..Settings::new(its_clock, seed) };
+        let server = ApiServer::start(settings);
         let client = client(&server, server.admin_token())?;
         install::install(&client).await?;
         let mut tasks = JoinSet::new();
         tasks.spawn(events::forget(client.clone(), clock));
         if let Some(file) = state.clone() {
+            // Whoever cannot write there should know before there is something to lose.
+            file.write(&server, clock.now())?;
             tasks.spawn(file.keep(server.clone(), clock));
         }
         let managers = Managers::new(server.clone(), client.clone(), clock);
@@ -109,15 +112,6 @@ impl Sandbox {
         client(&self.server, self.server.admin_token())
     }
 
-    /// Opens a port on loopback, any free one for 0. The text is a kubeconfig for it.
-    pub async fn open(&self, port: u16) -> Result<(Door, String)> {
-        let identity = Identity::generate()?;
-        let socket = Socket::bind(SocketAddr::from((Ipv4Addr::LOCALHOST, port)), &identity).await?;
-        let address = socket.address()?;
-        let text = kubeconfig(address, &identity, self.server.admin_token());
-        Ok((Door { socket, server: self.server.clone(), address }, text))
-    }
-
     /// Runs until it is dropped.
     pub async fn run(&mut self) {
         while self.tasks.join_next().await.is_some() {}
@@ -126,22 +120,35 @@ impl Sandbox {
     /// Ends everything, and keeps what is there where a file was named for that.
     pub async fn end(mut self) -> Result<()> {
         self.tasks.shutdown().await;
-        self.state.map_or(Ok(()), |file| file.write(&self.server, self.clock.now()))
+        self.state.map_or(Ok(()), |file| file.close(&self.server, self.clock.now()))
     }
 }
 
-/// An open port that nobody answers yet.
+/// An open port on loopback that nobody answers yet.
 #[derive(Debug)]
 pub struct Door {
     socket: Socket,
-    server: ApiServer,
+    identity: Identity,
     pub address: SocketAddr,
 }
 
 impl Door {
-    /// Answers until it is dropped.
-    pub async fn serve(self) -> Result<()> {
-        self.socket.serve(self.server).await
+    /// Any free port for 0.
+    pub async fn open(port: u16) -> Result<Self> {
+        let identity = Identity::generate()?;
+        let socket = Socket::bind(SocketAddr::from((Ipv4Addr::LOCALHOST, port)), &identity).await?;
+        let address = socket.address()?;
+        Ok(Self { socket, identity, address })
+    }
+
+    /// What the sandbox's administrator gives kubectl.
+    pub fn kubeconfig(&self, sandbox: &Sandbox) -> String {
+        kubeconfig(self.address, &self.identity, sandbox.server.admin_token())
+    }
+
+    /// Answers for that server until it is dropped.
+    pub async fn serve(self, server: ApiServer) -> Result<()> {
+        self.socket.serve(server).await
     }
 }
 

@@ -1,13 +1,13 @@
 //! A sandbox in a file: everything that is stored, and what time it was. The next one goes on from there.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{BufRead as _, BufReader, BufWriter, ErrorKind, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Result, bail};
 use jiff::Timestamp;
 use kueue_apiserver::{ApiServer, Image};
 use kueue_runtime::clock::Clock;
@@ -31,16 +31,26 @@ pub(crate) struct Kept {
     pub(crate) image: Image,
 }
 
-/// Where it is kept. Copies write one after the other.
+/// Where it is kept. Copies write one after the other, and nobody else does.
 #[derive(Debug, Clone)]
 pub(crate) struct StateFile {
     path: PathBuf,
-    turn: Arc<Mutex<()>>,
+    /// A file that is locked as long as this one is in use, since the other one is replaced again and again. Nothing when
+    /// the last word is written.
+    turn: Arc<Mutex<Option<File>>>,
 }
 
 impl StateFile {
-    pub(crate) fn new(path: PathBuf) -> Self {
-        Self { path, turn: Arc::default() }
+    /// Takes the file for this sandbox alone.
+    pub(crate) fn take(path: PathBuf) -> Result<Self> {
+        let lock = beside(&path, ".lock");
+        let own = OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(&lock);
+        let own = own.with_context(|| format!("cannot write {}", lock.display()))?;
+        match own.try_lock() {
+            Ok(()) => Ok(Self { path, turn: Arc::new(Mutex::new(Some(own))) }),
+            Err(TryLockError::WouldBlock) => bail!("another sandbox keeps itself in {}", path.display()),
+            Err(TryLockError::Error(error)) => Err(error).with_context(|| format!("cannot lock {}", lock.display())),
+        }
     }
 
     /// Nothing when no sandbox was kept there.
@@ -55,10 +65,20 @@ impl StateFile {
 
     /// Replaces the file in one go: whoever is killed meanwhile leaves the old one.
     pub(crate) fn write(&self, server: &ApiServer, time: Timestamp) -> Result<()> {
-        let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
-        let new = beside(&self.path);
+        let turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
+        if turn.is_none() {
+            return Ok(());
+        }
+        let new = beside(&self.path, ".new");
         write(&new, time, &server.image()).with_context(|| format!("cannot write {}", new.display()))?;
         fs::rename(&new, &self.path).with_context(|| format!("cannot write {}", self.path.display()))
+    }
+
+    /// Writes for the last time, and leaves the file to others.
+    pub(crate) fn close(&self, server: &ApiServer, time: Timestamp) -> Result<()> {
+        let written = self.write(server, time);
+        self.turn.lock().unwrap_or_else(PoisonError::into_inner).take();
+        written
     }
 
     /// Writes again and again while something changes; runs until it is dropped.
@@ -80,9 +100,9 @@ impl StateFile {
     }
 }
 
-fn beside(path: &Path) -> PathBuf {
+fn beside(path: &Path, ending: &str) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
-    name.push(".new");
+    name.push(ending);
     name.into()
 }
 

@@ -185,6 +185,21 @@ async fn what_is_kept_in_a_file_goes_on_after_a_restart() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_file_is_kept_by_one_sandbox_only_and_must_be_writable() {
+    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR"));
+    let file = folder.join("one.state");
+    let _ = std::fs::remove_file(&file);
+    let first = Sandbox::start(options(7, Some(file.clone()))).await.unwrap();
+    let told = |problem: anyhow::Error| format!("{problem:#}");
+    let second = told(Sandbox::start(options(7, Some(file.clone()))).await.unwrap_err());
+    assert!(second.contains("another sandbox keeps itself in"), "{second}");
+    first.end().await.unwrap();
+    drop(Sandbox::start(options(7, Some(file))).await.unwrap());
+    let nowhere = told(Sandbox::start(options(7, Some(folder.join("nowhere/a.state")))).await.unwrap_err());
+    assert!(nowhere.starts_with("cannot write") && nowhere.contains("No such file"), "{nowhere}");
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_file_that_holds_no_sandbox_is_refused() {
     let file = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("no.state");
     std::fs::write(&file, "apiVersion: v1\n").unwrap();

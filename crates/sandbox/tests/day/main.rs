@@ -1,7 +1,8 @@
 //! A day of a busy cluster under virtual time: the whole sandbox, and jobs that come all day and all end.
 //!
-//! Run as a test it is only a morning, played twice, and both must be the same to the last byte. With a number it is a day
-//! of so many jobs, with figures: `cargo test --release -p kueue-sandbox --test day -- --jobs 10000`.
+//! Run as a test it is only a morning, played twice, and both must have the same writes in the same order, to the last
+//! byte. With a number it is a day of so many jobs, or so many pods at once, with figures:
+//! `cargo test --release -p kueue-sandbox --test day -- --jobs 10000`, `-- --pods 10000`.
 
 #![allow(clippy::unwrap_used, reason = "a sandbox that cannot be made fails its test")]
 
@@ -9,6 +10,7 @@ use std::time::{Duration, Instant};
 
 use http::Request;
 use kube::client::Body;
+use kueue_apiserver::store::{Change, News};
 use kueue_sandbox::{Defaults, NODES, Options, Sandbox};
 use serde_json::{Value, json};
 
@@ -19,13 +21,20 @@ const MORNING: (Duration, u32) = (Duration::from_secs(300), 40);
 /// How long everything may take to end after the last job came.
 const EVENING: Duration = Duration::from_secs(600);
 
-/// What was left at the end of a day.
+/// What there is to tell at the end of a day.
 struct Evening {
     jobs: usize,
     complete: usize,
     revision: u64,
-    /// Every object that is left, with all it says.
-    everything: Vec<u8>,
+    /// Every write, with all it says, where it is kept.
+    history: Vec<String>,
+}
+
+/// One write as a line.
+fn line(News { collection, change }: &News) -> String {
+    let Change { revision, key, new, .. } = change;
+    let object = new.as_ref().map_or_else(|| "deleted".to_owned(), |object| object.whole().to_string());
+    format!("{revision} {collection} {}/{} {object}", key.namespace, key.name)
 }
 
 async fn send(client: &kube::Client, request: http::request::Builder, body: &Value) -> Value {
@@ -52,30 +61,38 @@ fn job(number: u32) -> Value {
     })
 }
 
-/// Lets so many jobs come, evenly over the time.
-async fn day(time: Duration, jobs: u32) -> Evening {
-    let options = Options {
+fn options(nodes: Vec<Value>) -> Options {
+    Options {
         start: "2026-01-01T00:00:00Z".parse().unwrap(),
         speed: 1.0,
         seed: [3; 32],
         pods: Defaults::default(),
-        nodes: kueue_world::fleet::nodes(NODES).unwrap(),
+        nodes,
         has_demo: false,
         state: None,
-    };
-    let mut sandbox = Sandbox::start(options).await.unwrap();
-    sandbox.ready().await;
-    let client = sandbox.client().unwrap();
-    let teams: Vec<Value> = serde_saphyr::from_multiple(include_str!("../../../../examples/two-teams.yaml")).unwrap();
-    for object in &teams {
+    }
+}
+
+async fn create_all(client: &kube::Client, objects: &[Value]) {
+    for object in objects {
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
         let (version, kind) = (text(&object["apiVersion"]), text(&object["kind"]).to_lowercase());
         let plural = kind.clone() + if kind.ends_with('s') { "es" } else { "s" };
         let root = if version.contains('/') { "apis" } else { "api" };
         let space = object["metadata"]["namespace"].as_str().map(|space| format!("/namespaces/{space}"));
         let path = format!("/{root}/{version}{}/{plural}", space.unwrap_or_default());
-        send(&client, Request::post(path), object).await;
+        send(client, Request::post(path), object).await;
     }
+}
+
+/// Lets so many jobs come, evenly over the time.
+async fn day(time: Duration, jobs: u32, is_kept: bool) -> Evening {
+    let mut sandbox = Sandbox::start(options(kueue_world::fleet::nodes(NODES).unwrap())).await.unwrap();
+    let mut news = is_kept.then(|| sandbox.server().server().store.follow());
+    sandbox.ready().await;
+    let client = sandbox.client().unwrap();
+    let teams: Vec<Value> = serde_saphyr::from_multiple(include_str!("../../../../examples/two-teams.yaml")).unwrap();
+    create_all(&client, &teams).await;
     for number in 0..jobs {
         send(&client, Request::post(JOBS), &job(number)).await;
         tokio::time::sleep(time / jobs).await;
@@ -84,35 +101,69 @@ async fn day(time: Duration, jobs: u32) -> Evening {
     let all = send(&client, Request::get(JOBS), &Value::Null).await;
     let all = all["items"].as_array().unwrap();
     let is_complete = |job: &&Value| job["status"]["completionTime"].is_string();
-    let (mut everything, image) = (Vec::new(), sandbox.server().image());
-    image.write(&mut everything).unwrap();
     let revision = sandbox.server().server().store.revision();
-    Evening { jobs: all.len(), complete: all.iter().filter(is_complete).count(), revision, everything }
+    let history = std::iter::from_fn(|| news.as_mut()?.try_recv().ok()).map(|news| line(&news)).collect();
+    Evening { jobs: all.len(), complete: all.iter().filter(is_complete).count(), revision, history }
 }
 
-fn play(time: Duration, jobs: u32) -> Evening {
+/// Lets so many pods come at once, ten of each job, where there is room for all of them. Returns how many ended.
+async fn flood(pods: u32) -> usize {
+    let nodes = "[{name: big, count: 100, capacity: {cpu: '10000', memory: 1Ti, pods: '10000'}}]";
+    let mut sandbox = Sandbox::start(options(kueue_world::fleet::nodes(nodes).unwrap())).await.unwrap();
+    sandbox.ready().await;
+    let client = sandbox.client().unwrap();
+    let queue: Vec<Value> = serde_saphyr::from_multiple(include_str!("queue.yaml")).unwrap();
+    create_all(&client, &queue).await;
+    for number in 0..pods / 10 {
+        let mut job = job(number);
+        (job["spec"]["parallelism"], job["spec"]["completions"]) = (json!(10), json!(10));
+        send(&client, Request::post("/apis/batch/v1/namespaces/default/jobs"), &job).await;
+    }
+    tokio::time::sleep(EVENING).await;
+    let all = send(&client, Request::get("/apis/batch/v1/namespaces/default/jobs"), &Value::Null).await;
+    let ended = |job: &Value| usize::try_from(job["status"]["succeeded"].as_u64().unwrap_or(0)).unwrap();
+    all["items"].as_array().unwrap().iter().map(ended).sum()
+}
+
+/// Plays something under virtual time.
+fn play<T>(story: impl Future<Output = T>) -> (T, f64) {
+    let begin = Instant::now();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build().unwrap();
-    runtime.block_on(day(time, jobs))
+    (runtime.block_on(story), begin.elapsed().as_secs_f64())
+}
+
+/// The number after a flag.
+fn number(flag: &str) -> Option<u32> {
+    let arguments: Vec<String> = std::env::args().collect();
+    let place = arguments.iter().position(|argument| argument == flag)?;
+    Some(arguments.get(place + 1).and_then(|text| text.parse().ok()).expect("a number follows the flag"))
+}
+
+fn check_day(time: Duration, jobs: u32, is_kept: bool) -> Evening {
+    let (evening, seconds) = play(day(time, jobs, is_kept));
+    let Evening { jobs, complete, revision, .. } = evening;
+    println!("{time:?} with {jobs} jobs: {complete} complete, {revision} writes, {seconds:.1} s");
+    assert_eq!(jobs, complete, "every job ends");
+    evening
 }
 
 fn main() {
-    let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let jobs = arguments.iter().position(|argument| argument == "--jobs");
-    let jobs = jobs.and_then(|at| arguments.get(at + 1)?.parse().ok());
-    let begin = Instant::now();
-    let (time, count) = jobs.map_or(MORNING, |jobs| (DAY, jobs));
-    let first = play(time, count);
-    let seconds = begin.elapsed().as_secs_f64();
-    let Evening { jobs: all, complete, revision, .. } = first;
-    println!("{time:?} with {all} jobs: {complete} complete, {revision} writes, {seconds:.1} s");
-    assert_eq!(all, complete, "every job ends");
-    if jobs.is_none() {
-        let second = play(time, count);
-        let (one, two) = (String::from_utf8(first.everything).unwrap(), String::from_utf8(second.everything).unwrap());
-        for (one, two) in one.lines().zip(two.lines()) {
+    if let Some(jobs) = number("--jobs") {
+        check_day(DAY, jobs, false);
+    }
+    if let Some(pods) = number("--pods") {
+        let (ended, seconds) = play(flood(pods));
+        println!("{ended} pods created, run and finished in {seconds:.1} s: {:.0} /s", f64::from(pods) / seconds);
+        assert_eq!(ended, usize::try_from(pods).unwrap(), "every pod ends");
+    }
+    if number("--jobs").or(number("--pods")).is_none() {
+        let (time, jobs) = MORNING;
+        let (first, second) = (check_day(time, jobs, true), check_day(time, jobs, true));
+        assert!(first.history.len() > 1000, "the day was kept");
+        for (one, two) in first.history.iter().zip(&second.history) {
             assert_eq!(one, two, "the same seed, and another day");
         }
-        assert_eq!(revision, second.revision);
+        assert_eq!(first.history.len(), second.history.len());
     }
     println!("test result: ok. 1 passed; 0 failed; 0 ignored");
 }
