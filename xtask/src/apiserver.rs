@@ -1,7 +1,7 @@
 //! `cargo xtask apiserver`: the embedded API server. All the work is done by the program `kueue-apiserver`.
 
 use std::io::{BufRead, BufReader};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 
 use anyhow::{Context, Result, bail};
@@ -57,55 +57,57 @@ pub fn run(wanted: &Wanted) -> Result<()> {
 #[derive(Debug)]
 pub struct Running {
     child: Child,
-    /// Pretend nodes, scheduler and controllers, where they are played.
-    world: Option<Child>,
     pub url: String,
     pub token: String,
 }
 
 impl Running {
-    /// `plays` what stories need: `kcm` collects as controllers do, and with `scheduler` and `kwok` comes a whole world;
-    /// `compaction` forgets after some seconds.
-    pub fn start(plays: &str) -> Result<Self> {
-        let plays = |need: &str| plays.split(',').any(|played| played == need);
-        // It ends when its standard input does, so nothing is left behind, however we end.
+    /// The embedded server alone; where it `plays` `compaction`, it forgets after some seconds.
+    pub fn alone(plays: &[&str]) -> Result<Self> {
         let mut command = apiserver();
-        if plays("kcm") {
-            command.args(["--collect", "--assign-accounts"]);
-        }
-        if plays("compaction") {
+        if plays.contains(&"compaction") {
             command.args(["--compact-every", "4"]);
         }
-        let kubeconfig = program::scratch("exchanges.kubeconfig");
-        command.arg("--kubeconfig").arg(&kubeconfig);
-        command.arg("--until-input-ends").stdin(Stdio::piped()).stdout(Stdio::piped());
-        let mut child = command.spawn().context("cannot start the embedded API server")?;
-        let output = child.stdout.take().context("standard output was asked to be a pipe")?;
-        for line in BufReader::new(output).lines() {
-            let line = line?;
-            if let Some((url, token)) = line.strip_prefix("serving ").and_then(|rest| rest.split_once(" token ")) {
-                let world = plays("kcm").then(|| world(&kubeconfig)).transpose()?;
-                return Ok(Self { child, world, url: url.to_owned(), token: token.to_owned() });
-            }
-        }
-        bail!("the embedded API server did not start")
+        let address = |line: &str| {
+            let (url, token) = line.strip_prefix("serving ")?.split_once(" token ")?;
+            Some((url.to_owned(), token.to_owned()))
+        };
+        Self::start(command, address)
     }
-}
 
-/// A world as the recordings had it: one node, pods that run at once and end only when they are told to.
-fn world(kubeconfig: &Path) -> Result<Child> {
-    let mut command = program::cargo(["run", "--quiet", "--package", "kueue", "--", "world", "--until-input-ends"]);
-    command.arg("--kubeconfig").arg(kubeconfig).arg("--nodes").arg(program::root().join("testbed/nodes.yaml"));
-    command.args(["--domain", "test.example.com", "--run-for", "forever", "--start-after", "0s"]);
-    command.args(["--pod-address", "10.244.0.1"]);
-    command.stdin(Stdio::piped()).spawn().context("cannot start the pretend world")
+    /// A sandbox as the recordings had their cluster: one node, pods that run at once and end only when they are told to.
+    pub fn sandbox() -> Result<Self> {
+        let kubeconfig = program::scratch("exchanges.kubeconfig");
+        let mut command = program::cargo(["run", "--quiet", "--package", "kueue", "--", "sandbox"]);
+        command.arg("--kubeconfig").arg(&kubeconfig).arg("--nodes").arg(program::root().join("testbed/nodes.yaml"));
+        command.args(["--domain", "test.example.com", "--run-for", "forever", "--start-after", "0s"]);
+        command.args(["--pod-address", "10.244.0.1"]);
+        let address = |line: &str| {
+            let url = line.strip_prefix("A cluster is ready at ")?.split(". ").next()?;
+            let text = std::fs::read_to_string(&kubeconfig).ok()?;
+            let token = text.lines().find_map(|line| line.trim().strip_prefix("token: "))?;
+            Some((url.to_owned(), token.to_owned()))
+        };
+        Self::start(command, address)
+    }
+
+    /// Reads what a server says until that is its address and a token. It ends when its standard input does, so nothing
+    /// is left behind, however we end.
+    fn start(mut command: Command, address: impl Fn(&str) -> Option<(String, String)>) -> Result<Self> {
+        command.arg("--until-input-ends").stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut child = command.spawn().context("cannot start the server")?;
+        let output = child.stdout.take().context("standard output was asked to be a pipe")?;
+        let mut lines = BufReader::new(output).lines().map_while(Result::ok);
+        let Some((url, token)) = lines.find_map(|line| address(&line)) else { bail!("the server did not start") };
+        // Whatever it says later must find somebody who reads it.
+        std::thread::spawn(move || lines.for_each(drop));
+        Ok(Self { child, url, token })
+    }
 }
 
 impl Drop for Running {
     fn drop(&mut self) {
-        for child in self.world.iter_mut().chain([&mut self.child]) {
-            drop(child.stdin.take());
-            let _ = child.wait();
-        }
+        drop(self.child.stdin.take());
+        let _ = self.child.wait();
     }
 }

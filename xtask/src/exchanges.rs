@@ -7,7 +7,7 @@ use anyhow::{Context, Result, bail};
 use clap::Args;
 use serde_json::Value;
 
-use crate::apiserver;
+use crate::apiserver::Running;
 use crate::datasets::EXCHANGES;
 use crate::floors::{self, Floors};
 use crate::program::{self, root};
@@ -27,7 +27,8 @@ pub struct Wanted {
     /// The token of one of its administrators.
     #[arg(long, requires = "server")]
     token: Option<String>,
-    /// What the server's side plays: hooks, vap, kcm, ...; stories with other needs are skipped and counted.
+    /// What the server's side plays: hooks, vap, kcm, ...; stories with other needs are skipped and counted. With kcm,
+    /// scheduler or kwok those that need them are played in a sandbox.
     #[arg(long, value_name = "LIST")]
     have: Option<String>,
     /// Only stories whose name matches.
@@ -39,8 +40,8 @@ pub struct Wanted {
 }
 
 /// What the embedded server plays by itself of what stories need.
-const EMBEDDED: &str = "hooks,vap,compaction";
-/// What controllers play, for whoever asks for it with --have.
+const EMBEDDED: [&str; 3] = ["hooks", "vap", "compaction"];
+/// What a sandbox plays beside that.
 const CONTROLLERS: [&str; 3] = ["kcm", "scheduler", "kwok"];
 /// Programs that stories are told with and that the test bed has in the right version.
 const PROGRAMS: [&str; 3] = ["kubectl", "helm", "yq-go"];
@@ -61,9 +62,9 @@ pub fn run(wanted: Wanted, report: Option<&Path>) -> Result<()> {
             play(&replayer, &dir, server, &wanted.token.unwrap_or_default(), wanted.have.as_deref())?
         }
         (None, false) => {
-            let have = wanted.have.as_deref().unwrap_or(EMBEDDED);
+            let have = wanted.have.unwrap_or_else(|| played().join(","));
             let file = report.unwrap_or_else(|| program::scratch("exchanges.json"));
-            let all_passed = on_embedded(&dir, have, wanted.story.as_deref(), &file, false)?;
+            let all_passed = on_embedded(&dir, &have, wanted.story.as_deref(), &file, false)?;
             if wanted.raise_floors {
                 let mut floors = Floors::read()?;
                 floors.exchanges = floors::raised(&floors.exchanges, &passed(&file)?);
@@ -81,32 +82,36 @@ pub fn run(wanted: Wanted, report: Option<&Path>) -> Result<()> {
     program::run(command)
 }
 
+/// What needs no program beside the replayer.
+fn played() -> Vec<&'static str> {
+    EMBEDDED.into_iter().chain(CONTROLLERS).collect()
+}
+
 /// Plays everything on the embedded server: how many stories pass, and which families fell below their floor.
 pub fn against_floors(dir: &Path) -> Result<(usize, Vec<String>)> {
     let file = program::scratch("exchanges.json");
-    on_embedded(dir, EMBEDDED, None, &file, true)?;
+    on_embedded(dir, &played().join(","), None, &file, true)?;
     let passed = passed(&file)?;
     Ok((passed.values().sum(), floors::below(&Floors::read()?.exchanges, &passed)))
 }
 
-/// Plays stories on embedded servers; whether every one passed. Where controllers are played, stories that need them
-/// are played on a server of their own: all others were recorded where nothing acts.
+/// Plays stories on embedded servers; whether every one passed. Those that need controllers are played in a sandbox: all
+/// others were recorded where nothing acts.
 fn on_embedded(dir: &Path, have: &str, story: Option<&str>, report: &Path, is_quiet: bool) -> Result<bool> {
     let needs: Vec<&str> = have.split(',').collect();
     let (acting, still): (Vec<&str>, Vec<&str>) = needs.iter().partition(|need| CONTROLLERS.contains(need));
-    let with_controllers = if acting.is_empty() { None } else { Some(names_with_controllers(dir)?.join("|")) };
-    let mut parts = vec![(still.join(","), with_controllers.as_ref().map(|names| format!("(?!(?:{names})$)")))];
-    // Whoever forgets quickly would forget what controllers go by.
-    let lasting = needs.iter().filter(|need| **need != "compaction").copied().collect::<Vec<_>>().join(",");
-    parts.extend(with_controllers.as_ref().map(|names| (lasting, Some(format!("(?:{names})$")))));
+    let names = names_with_controllers(dir)?.join("|");
+    let mut parts = vec![(still, format!("(?!(?:{names})$)"))];
+    if !acting.is_empty() {
+        // Whoever forgets quickly would forget what controllers go by.
+        let lasting = needs.into_iter().filter(|need| *need != "compaction").collect();
+        parts.push((lasting, format!("(?:{names})$")));
+    }
     let (mut all_passed, mut reports) = (true, Vec::new());
-    for (have, names) in parts {
-        let server = apiserver::Running::start(&have)?;
-        let mut command = play(&replayer(dir)?, dir, &server.url, &server.token, Some(&have))?;
-        if story.is_some() || names.is_some() {
-            let pattern = format!("^(?=.*(?:{})){}", story.unwrap_or_default(), names.unwrap_or_default());
-            command.args(["--story", &pattern]);
-        }
+    for (number, (have, names)) in parts.into_iter().enumerate() {
+        let server = if number == 0 { Running::alone(&have)? } else { Running::sandbox()? };
+        let mut command = play(&replayer(dir)?, dir, &server.url, &server.token, Some(&have.join(",")))?;
+        command.args(["--story", &format!("^(?=.*(?:{})){names}", story.unwrap_or_default())]);
         if is_quiet {
             command.stdout(std::process::Stdio::null());
         }

@@ -1,9 +1,11 @@
 //! `cargo xtask up`: the sandbox. All the work is done by `kueue sandbox`.
 
 use std::ffi::OsString;
+use std::os::unix::process::CommandExt as _;
 use std::path::PathBuf;
+use std::process::Command;
 
-use anyhow::Result;
+use anyhow::{Context as _, Result};
 use clap::Args;
 
 use crate::program;
@@ -36,10 +38,13 @@ pub struct Wanted {
     more: Vec<OsString>,
 }
 
-/// Runs until it is interrupted.
+/// Builds it and becomes it, so that Ctrl-C and the exit code are its own. Optimised: whoever tries it should wait for
+/// the build once, and not for every command.
 pub fn run(wanted: &Wanted) -> Result<()> {
-    let mut command = program::cargo(["run", "--quiet", "--package", "kueue", "--", "sandbox"]);
-    command.arg("--kubeconfig").arg(std::path::absolute(&wanted.kubeconfig)?);
+    eprintln!("building; the first time takes some minutes");
+    program::run(program::cargo(["build", "--release", "--package", "kueue"]))?;
+    let mut command = Command::new(program::scratch("release/kueue"));
+    command.arg("sandbox").arg("--kubeconfig").arg(std::path::absolute(&wanted.kubeconfig)?);
     if let Some(port) = wanted.port {
         command.arg("--port").arg(port.to_string());
     }
@@ -57,6 +62,5 @@ pub fn run(wanted: &Wanted) -> Result<()> {
     }
     command.args(wanted.demo.then_some("--demo"));
     command.args(&wanted.more);
-    eprintln!("building; the first time takes some minutes");
-    program::run(command)
+    Err(command.exec()).with_context(|| format!("cannot start {}", command.get_program().display()))
 }
