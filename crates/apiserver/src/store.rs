@@ -9,14 +9,17 @@ use std::ops::Bound;
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use rustc_hash::FxHashMap;
-use tokio::sync::{mpsc, watch};
+use tokio::sync::mpsc;
 
 use crate::json::Value;
 
 mod file;
 mod object;
+mod signal;
 
 pub use object::{Content, Object};
+pub use signal::Listener;
+use signal::Signal;
 
 /// How many changes of a collection are remembered.
 pub const HISTORY_MAX: usize = 10_000;
@@ -84,7 +87,7 @@ struct Collection {
     /// Changes up to and including this revision are forgotten.
     forgotten: u64,
     /// Tells watchers that something happened.
-    signal: watch::Sender<u64>,
+    signal: Arc<Signal>,
 }
 
 /// Everything in a store at one moment, without what led there. Objects are shared, so a copy costs next to nothing.
@@ -230,7 +233,7 @@ impl Store {
 
     /// The revision of the last change of a collection; 0 when there was none.
     pub fn changed_at(&self, collection: &str) -> u64 {
-        self.state().collections.get(collection).map_or(0, |stored| *stored.signal.borrow())
+        self.state().collections.get(collection).map_or(0, |stored| stored.signal.latest())
     }
 
     /// Makes sure that a collection exists. What happened before that is not its history.
@@ -239,8 +242,8 @@ impl Store {
     }
 
     /// Wakes when the collection changes.
-    pub fn signal(&self, collection: &str) -> watch::Receiver<u64> {
-        self.state().collection(collection).signal.subscribe()
+    pub fn signal(&self, collection: &str) -> Listener {
+        Listener::of(&self.state().collection(collection).signal)
     }
 
     /// Every change from now on, of all collections, in order. It is for parts of the server that keep up; watches are
@@ -257,7 +260,7 @@ impl Store {
         let image = |stored: &Collection| ImageOfCollection {
             name: Arc::clone(&stored.name),
             objects: stored.objects.clone(),
-            changed_at: *stored.signal.borrow(),
+            changed_at: stored.signal.latest(),
         };
         let mut collections: Vec<ImageOfCollection> = state.collections.values().map(image).collect();
         collections.sort_by(|a, b| a.name.cmp(&b.name));
@@ -272,7 +275,7 @@ impl Store {
             let stored = state.collection(name);
             stored.objects.clone_from(objects);
             stored.forgotten = image.revision;
-            stored.signal.send_replace(*changed_at);
+            stored.signal.raise(*changed_at);
             for (key, object) in objects {
                 let (revision, key, new) = (object.revision, key.clone(), Some(Arc::clone(object)));
                 state.tell_followers(name, &Change { revision, key, old: None, new });
@@ -303,7 +306,7 @@ impl State {
                 objects: BTreeMap::new(),
                 history: VecDeque::new(),
                 forgotten: self.revision,
-                signal: watch::Sender::new(0),
+                signal: Arc::default(),
             };
             self.collections.insert(name, collection);
         }
@@ -353,7 +356,7 @@ impl Collection {
             let until = self.history[self.history.len() / 2].revision;
             self.forget_until(until);
         }
-        self.signal.send_replace(revision);
+        self.signal.raise(revision);
     }
 
     fn forget_until(&mut self, revision: u64) {

@@ -165,7 +165,7 @@ async fn what_is_kept_in_a_file_goes_on_after_a_restart() {
     let _ = std::fs::remove_file(&file);
     let bed = Bed::kept_in(4, Some(file.clone())).await;
     bed.create_queue(3).await;
-    bed.submit("runs", 2, 600).await;
+    bed.submit("runs", 2, 120).await;
     bed.submit("waits", 2, 5).await;
     bed.pass(20).await;
     let before = bed.get(&format!("{JOBS}/runs")).await;
@@ -180,7 +180,7 @@ async fn what_is_kept_in_a_file_goes_on_after_a_restart() {
     assert!(version(&after) >= version(&before));
     assert_eq!(bed.manager_pods().await.len(), 1, "the manager's pod is the old one, and it runs");
     assert_eq!(bed.get(&format!("{JOBS}/waits")).await["spec"]["suspend"], true, "its quota is still taken");
-    bed.pass(700).await;
+    bed.pass(150).await;
     assert_eq!(bed.finished().await, 2, "the manager goes on");
 }
 

@@ -7,13 +7,11 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ops::ControlFlow;
 use std::sync::{Mutex, MutexGuard};
 
-use tokio::sync::watch;
-
 use super::attributes::{Attributes, Wanted};
 use super::{Account, Decision, User};
 use crate::json::Value;
 use crate::kinds::text_at;
-use crate::store::{Key, Object, Store};
+use crate::store::{Key, Listener, Object, Store};
 
 mod rule;
 
@@ -40,7 +38,7 @@ struct Followed {
     collection: &'static str,
     /// The last change that is known.
     revision: u64,
-    signal: watch::Receiver<u64>,
+    signal: Listener,
 }
 
 /// Roles and bindings. Those of the cluster have no namespace; that tells both kinds of each apart.
@@ -84,11 +82,10 @@ pub enum Grant<'a> {
 
 impl Rbac {
     pub fn new(store: &Store) -> Self {
-        let followed = [CLUSTER_ROLES, ROLES, CLUSTER_BINDINGS, BINDINGS].map(|collection| {
-            // A signal that was never seen counts as changed, so that what is there already is read first.
-            let mut signal = store.signal(collection);
-            signal.mark_changed();
-            Followed { collection, revision: 0, signal }
+        let followed = [CLUSTER_ROLES, ROLES, CLUSTER_BINDINGS, BINDINGS].map(|collection| Followed {
+            collection,
+            revision: 0,
+            signal: store.signal(collection).from_the_start(),
         });
         Self(Mutex::new(Known { followed, grants: Grants::default() }))
     }
@@ -126,10 +123,9 @@ impl Rbac {
 impl Known {
     fn follow(&mut self, store: &Store) {
         for followed in &mut self.followed {
-            if !followed.signal.has_changed().unwrap_or(true) {
+            if !followed.signal.has_changed() {
                 continue;
             }
-            followed.signal.borrow_and_update();
             let collection = followed.collection;
             let is_new = followed.revision == 0;
             match store.changes_after(collection, followed.revision) {

@@ -107,7 +107,7 @@ impl Watch {
                 biased;
                 () = self.sender.closed() => return,
                 () = tokio::time::sleep_until(deadline) => return,
-                changed = signal.changed() => changed.is_ok(),
+                () = signal.changed() => true,
                 _ = bookmark.tick(), if self.wants_bookmarks => self.send_bookmark(false).await.is_ok(),
             };
             if !has_changed {
