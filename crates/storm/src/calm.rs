@@ -1,6 +1,7 @@
 //! After the storm: everything is mended, jobs run and end, and whoever can run must have run.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use kueue_core::amount::Amount;
 use kueue_core::duration::Duration;
@@ -18,7 +19,7 @@ use crate::statuses::set;
 use crate::world::World;
 
 /// Quota of every resource in the mended world: enough for each sensible workload alone.
-const PLENTY: i64 = 60_000;
+const PLENTY: i64 = 240_000;
 
 /// More cycles than it takes to look at everybody who waits; one who is refused in silence may stay at the head.
 const MOST_HEADS: usize = 40;
@@ -117,11 +118,14 @@ impl World {
         let flavor = FlavorQuotaSpec { flavor: "f0".into(), resources: RESOURCES.iter().map(quota).collect() };
         let resources = RESOURCES.iter().map(|resource| (*resource).into()).collect();
         let old = self.queues.get(name).cloned().unwrap_or_default();
+        let gates = self.weather.settings.gates;
+        let can_run = |spec: &WorkloadSpec| is_sensible(spec) && is_placeable(spec, gates);
+        let is_held_up = self.weather.has_nonsense || !self.workloads.values().all(can_run);
         let mut spec = QueueSpec {
             name: name.into(),
             groups: vec![ResourceGroupSpec { resources, flavors: vec![flavor] }],
             namespaces: Some(LabelSelector::default()),
-            strategy: if self.weather.has_nonsense { QueueingStrategy::BestEffortFifo } else { old.strategy },
+            strategy: if is_held_up { QueueingStrategy::BestEffortFifo } else { old.strategy },
             stop: StopPolicy::None,
             weight: 1.0,
             concurrent: None,
@@ -152,6 +156,13 @@ impl World {
                 status.conditions.retain(|condition| {
                     !matches!(condition.kind, ConditionKind::WaitingForReplacementPods) && condition.reason != "OnHold"
                 });
+                // As in Kueue, who was to be placed after a check that is gone waits for its place for ever.
+                for pod_set in status.admission.iter_mut().flat_map(|admission| &mut Arc::make_mut(admission).pod_sets)
+                {
+                    if pod_set.topology.is_none() {
+                        pod_set.delayed = None;
+                    }
+                }
                 if let Some(requeue) = &mut status.requeue {
                     requeue.at = requeue.at.map(|at| at.min(now));
                 }
