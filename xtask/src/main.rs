@@ -11,6 +11,7 @@ mod floors;
 mod fuzz;
 mod generated;
 mod program;
+mod swarm;
 mod test;
 mod testbed;
 #[cfg(test)]
@@ -96,6 +97,11 @@ enum Command {
         #[arg(long)]
         target: Option<String>,
     },
+    /// Whole systems with random load and faults, from seeds: safe at every moment, and everything ends when faults stop.
+    Swarm {
+        #[command(flatten)]
+        wanted: swarm::Wanted,
+    },
     /// How fast we are, beside Kueue.
     Bench {
         #[command(subcommand)]
@@ -139,6 +145,7 @@ fn main() -> ExitCode {
         Command::Apiserver { wanted } => apiserver::run(&wanted),
         Command::Testbed { args } => testbed::run(&args),
         Command::Fuzz { seconds, seed, target } => fuzz::run(seconds, seed, target.as_deref()),
+        Command::Swarm { wanted } => swarm::run(&wanted),
         Command::Bench { subject } => bench::run(subject),
         Command::Manifests { check } => generated::manifests(check),
         Command::Codegen { check, bed } => generated::codegen(check, bed),

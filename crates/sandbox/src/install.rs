@@ -12,7 +12,7 @@ const MANAGER: &str = "kueue-sandbox";
 const UNSERVED: &str = "APIService";
 
 /// Installs everything. What somebody else changed since the last time stays as they want it.
-pub(crate) async fn install(client: &kube::Client) -> Result<()> {
+pub async fn install(client: &kube::Client) -> Result<()> {
     for object in objects(&Options::default()) {
         if object["kind"] != UNSERVED {
             apply(client, &object).await?;

@@ -5,7 +5,7 @@
 
 mod demo;
 mod events;
-mod install;
+pub mod install;
 mod manager;
 mod state;
 
