@@ -11,7 +11,7 @@ use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use http::Method;
-use kueue_apiserver::store::{News, Store};
+use kueue_apiserver::store::{News, Object, Store};
 use serde_json::Value;
 use tokio::time::Instant;
 
@@ -144,13 +144,15 @@ impl Audit {
 
     /// The same, as a store tells it.
     pub fn hear(&self, News { collection, change }: &News) {
+        let plain = |object: &Arc<Object>| Value::from(&object.value);
+        let (old, new) = (change.old.as_ref().map(plain), change.new.as_ref().map(plain));
         self.see(Seen {
             collection,
             namespace: &change.key.namespace,
             name: &change.key.name,
             revision: change.revision,
-            old: change.old.as_ref().map(|old| &old.value),
-            new: change.new.as_ref().map(|new| &new.value),
+            old: old.as_ref(),
+            new: new.as_ref(),
         });
     }
 

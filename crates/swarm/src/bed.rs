@@ -63,7 +63,7 @@ impl Bed {
         let found = self.server.server().store.list(collection, "", None);
         found.map_or_else(
             |_| Vec::new(),
-            |found| found.objects.into_iter().map(|(_, object)| object.value.clone()).collect(),
+            |found| found.objects.into_iter().map(|(_, object)| Value::from(&object.value)).collect(),
         )
     }
 }

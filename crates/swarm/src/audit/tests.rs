@@ -21,7 +21,7 @@ impl Watched {
 
     fn write(&mut self, collection: &str, name: &str, mut object: Value) {
         object["metadata"]["name"] = name.into();
-        let key = Key::new("", name);
+        let (key, object) = (Key::new("", name), kueue_apiserver::json::Value::from(object));
         let written = match self.store.get(collection, &key) {
             Some(old) => self.store.update(collection, key, &old, object),
             None => self.store.create(collection, key, object),
@@ -149,7 +149,8 @@ async fn only_the_leader_writes() {
     let Watched { store, audit, .. } = Watched::new();
     assert_eq!(holder(&store), None);
     let key = Key::new(LEASE.0, LEASE.1);
-    drop(store.create(LEASES, key, json!({"metadata": {}, "spec": {"holderIdentity": "one"}})));
+    let lease = json!({"metadata": {}, "spec": {"holderIdentity": "one"}});
+    drop(store.create(LEASES, key, kueue_apiserver::json::Value::from(lease)));
     let leader = holder(&store);
     audit.arrives(leader.as_deref(), "one", &Method::PATCH, "/api/v1/pods/p");
     audit.arrives(leader.as_deref(), "two", &Method::GET, "/api/v1/pods/p");
