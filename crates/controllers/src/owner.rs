@@ -30,7 +30,7 @@ use kueue_runtime::events::Recorder;
 use kueue_runtime::key::Key;
 use kueue_translate::{MetricLabels, ResourceRules};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender};
-use tokio::sync::watch;
+use tokio::sync::{oneshot, watch};
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 use tracing::debug;
@@ -69,6 +69,8 @@ pub enum Input {
     Synced,
     /// Whether decisions are ours to take.
     Leads(bool),
+    /// The end is near: nothing more is decided or sent. Answered when nothing is under way any more.
+    Drain(oneshot::Sender<()>),
     /// Somebody wants to know something.
     Asked(Asked),
 }
@@ -127,6 +129,8 @@ pub struct Owner {
     touched: UnboundedSender<Touched>,
     is_synced: bool,
     leads: bool,
+    /// Who waits until nothing is under way any more.
+    draining: Option<oneshot::Sender<()>>,
     /// Cycles in a row that changed nothing.
     idle_cycles: u32,
     /// Writes that were left out because only texts differed.
@@ -158,6 +162,7 @@ impl Owner {
             touched: parts.touched,
             is_synced: false,
             leads: false,
+            draining: None,
             idle_cycles: 0,
             spared_writes: 0,
         }
@@ -172,6 +177,11 @@ impl Owner {
                 pause => pause,
             };
             self.send_requests();
+            if let Some(waiting) = self.draining.take_if(|_| self.requests.is_empty()) {
+                // Nobody waits any more only when the time for that is over.
+                let _ = waiting.send(());
+                self.leads = false;
+            }
             if !self.rest(wait).await {
                 return;
             }
@@ -194,7 +204,7 @@ impl Owner {
 
     /// Lets the engine decide, and says how long it can be left alone; for ever when nothing is said.
     fn decide(&mut self) -> Option<Duration> {
-        if !self.is_synced || !self.leads {
+        if !self.is_synced || !self.leads || self.draining.is_some() {
             return None;
         }
         let now = self.clock.time();
@@ -273,6 +283,7 @@ impl Owner {
                 }
                 self.leads = leads;
             }
+            Input::Drain(waiting) => self.draining = Some(waiting),
             Input::Asked(asked) => asked.answer(&self.engine),
         }
     }

@@ -1,5 +1,6 @@
 //! `kueue`: the one binary. It reads flags, calls the crate that does the work and prints.
 
+mod logs;
 mod manager;
 mod sandbox;
 mod world;

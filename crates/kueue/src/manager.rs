@@ -1,14 +1,17 @@
 //! `kueue manager`: the controllers, in the foreground.
 
-use std::io;
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::sync::{Arc, OnceLock};
 
 use kueue_api::config::file;
 use kueue_api::config::{self, Checked, DEFAULT_NAMESPACE};
-use kueue_manager::{Manager, connect, serve};
+use kueue_manager::{Manager, Observer, serve};
 use kueue_runtime::clock::Clock;
+use kueue_runtime::connect::connect;
 use tracing::warn;
+
+use crate::logs;
 
 /// Runs the controllers until it is told to end.
 ///
@@ -25,11 +28,15 @@ pub(crate) struct Arguments {
     /// Feature gates: a list of Name=true or Name=false, separated by commas. A file with featureGates excludes it.
     #[arg(long, value_name = "LIST", default_value = "", hide_default_value = true)]
     feature_gates: String,
+    #[command(flatten)]
+    logs: logs::Flags,
 }
 
 pub(crate) fn run(arguments: &Arguments) -> ExitCode {
-    tracing_subscriber::fmt().with_writer(io::stderr).with_ansi(false).init();
-    match prepare(arguments).and_then(|checked| start(arguments, checked)) {
+    let clock = Clock::of_the_machine();
+    let running = Arc::default();
+    logs::begin(&arguments.logs, clock, Arc::clone(&running));
+    match prepare(arguments).and_then(|checked| start(arguments, checked, clock, &running)) {
         Ok(()) => ExitCode::SUCCESS,
         Err(problem) => {
             eprintln!("kueue manager: {problem}");
@@ -50,19 +57,20 @@ fn prepare(arguments: &Arguments) -> Result<Checked, String> {
         .map_err(|rejected| crate::describe(&path, &rejected))
 }
 
-fn start(arguments: &Arguments, checked: Checked) -> Result<(), String> {
+fn start(arguments: &Arguments, checked: Checked, clock: Clock, running: &OnceLock<Observer>) -> Result<(), String> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
     let runtime = runtime.map_err(|error| format!("cannot start: {error}"))?;
     runtime.block_on(async {
         let client = connect(arguments.kubeconfig.as_deref()).await.map_err(|error| error.to_string())?;
-        let clock = Clock::of_the_machine();
         let Checked { configuration, gates, notes } = checked;
         notes.iter().for_each(|note| warn!("configuration: {note}"));
         let config = configuration.clone();
         let manager = Manager::new(configuration, gates, client.clone(), clock, instance(clock));
         let serving = serve(&config, &manager.observer(), client, clock).await.map_err(|error| error.to_string())?;
-        // It ends with the runtime, after the manager has.
+        let observer = running.get_or_init(|| manager.observer()).clone();
+        // Both end with the runtime, after the manager has.
         tokio::spawn(serving);
+        tokio::spawn(dump_when_asked(observer));
         manager.run_until(told_to_end()).await;
         Ok(())
     })
@@ -72,6 +80,15 @@ fn start(arguments: &Arguments, checked: Checked) -> Result<(), String> {
 fn instance(clock: Clock) -> String {
     let host = std::env::var("HOSTNAME").unwrap_or_else(|_| "kueue".to_owned());
     format!("{host}_{}-{}", std::process::id(), clock.now().as_nanosecond())
+}
+
+/// Writes what the manager knows to the log at every SIGUSR2.
+async fn dump_when_asked(observer: Observer) {
+    use tokio::signal::unix::{SignalKind, signal};
+    let Ok(mut asked) = signal(SignalKind::user_defined2()) else { return };
+    while asked.recv().await.is_some() {
+        observer.dump().await;
+    }
 }
 
 /// Waits for SIGINT or SIGTERM.

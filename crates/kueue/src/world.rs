@@ -5,8 +5,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use kueue_manager::connect;
 use kueue_runtime::clock::Clock;
+use kueue_runtime::connect::connect;
 use kueue_world::behaviour::{Defaults, Share, Span};
 use kueue_world::{World, fleet};
 use serde_json::Value;

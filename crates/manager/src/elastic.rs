@@ -46,7 +46,7 @@ pub(crate) fn connect(
             on_opened,
         };
         informers.add(pods);
-        starter(queue, ungater, at_once(&shared.config, "Workload.kueue.x-k8s.io"))
+        starter(queue, ungater, at_once(&shared.config, "Workload.kueue.x-k8s.io"), &shared.meters)
     });
     move |tasks| connected.iter().for_each(|start| start(tasks))
 }

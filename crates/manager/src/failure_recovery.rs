@@ -47,7 +47,7 @@ pub(crate) fn connect(shared: &Shared, gates: Gates, informers: &mut Informers) 
             pods: pod_store,
             nodes: node_store,
         };
-        starter(line, reconciler, at_once(&shared.config, "Pod"))
+        starter(line, reconciler, at_once(&shared.config, "Pod"), &shared.meters)
     });
     move |tasks| start.iter().for_each(|start| start(tasks))
 }

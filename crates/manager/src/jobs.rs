@@ -12,7 +12,7 @@ use kueue_jobs::step::Settings;
 use kueue_runtime::informer::Store;
 use kueue_runtime::key::Key;
 use kueue_runtime::queue::WorkQueue;
-use kueue_runtime::reconciler;
+use kueue_runtime::reconciler::{self, Reconciler as _};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
@@ -92,6 +92,7 @@ fn connect<J: Job>(
         on_opened: lines.on_opened.clone(),
     };
     let at_once = at_once(&shared.config, &format!("{}.{}", J::KIND, J::GROUP));
+    shared.meters.follow(&queue, reconciler.name(), at_once);
     let reconciler = Arc::new(reconciler);
     move |tasks| {
         let (queue, reconciler, mut synced) = (Arc::clone(&queue), Arc::clone(&reconciler), synced.clone());

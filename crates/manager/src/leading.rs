@@ -1,22 +1,30 @@
 //! Who decides: the leader of several replicas, once it knows everything.
 
 use std::future::Future;
+use std::sync::Arc;
 use std::time::Duration;
 
 use kueue_api::config::Configuration;
 use kueue_api::kueue::names::FIELD_MANAGER_KUEUE;
+use kueue_api::kueue::v1beta2::Workload;
 use kueue_controllers::owner::{Handle, Input};
 use kueue_metrics::{Metrics, Role};
 use kueue_runtime::client::{Client, Limits};
 use kueue_runtime::clock::Clock;
+use kueue_runtime::informer::Store;
 use kueue_runtime::key::Key;
-use kueue_runtime::leadership::{Candidate, Terms};
+use kueue_runtime::leadership::{Candidate, Terms, elected};
+use kueue_runtime::meters::Meters;
 use tokio::sync::mpsc::UnboundedSender;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tracing::info;
 
+use crate::current;
 use crate::observer::Observer;
+
+/// How long requests that are under way may take when the end has come; the pod has ten seconds for all of it.
+const DRAIN_WITHIN: Duration = Duration::from_secs(3);
 
 /// One who wants to lead; none when the configuration says that there is only one replica.
 pub(crate) fn candidate(
@@ -24,6 +32,7 @@ pub(crate) fn candidate(
     connection: kube::Client,
     clock: Clock,
     instance: String,
+    meters: &Meters,
 ) -> Option<Candidate> {
     let election = config.leader_election.as_ref().filter(|election| election.leader_elect != Some(false))?;
     let namespace = match election.resource_namespace.as_str() {
@@ -38,7 +47,7 @@ pub(crate) fn candidate(
     };
     let key = Key::new(namespace, election.resource_name.as_str());
     // Its own limits: a renewal does not wait behind other requests.
-    let client = Client::new(connection, Limits::new(2, None));
+    let client = Client::new(connection, Limits::new(2, None)).counted_by(meters);
     Some(Candidate::new(client, clock, terms, key, instance, FIELD_MANAGER_KUEUE))
 }
 
@@ -52,6 +61,10 @@ pub(crate) struct Decide<R> {
     pub(crate) engine: Handle,
     pub(crate) metrics: Metrics,
     pub(crate) observer: Observer,
+    /// The name of what the leader holds.
+    pub(crate) lease: String,
+    pub(crate) client: Client,
+    pub(crate) workloads: Arc<Store<Workload>>,
     /// Starts all controllers.
     pub(crate) reconcilers: R,
 }
@@ -65,8 +78,8 @@ impl<R: Fn(&mut JoinSet<()>)> Decide<R> {
         end: impl Future<Output = ()>,
     ) {
         let (leads, leading) = watch::channel(candidate.is_none());
-        self.metrics.set_role(if candidate.is_none() { Role::Standalone } else { Role::Follower });
         let is_elected = candidate.is_some();
+        self.set_role(is_elected, false);
         // Writing stops before the Lease is given back.
         let (stopped, has_stopped) = tokio::sync::oneshot::channel::<()>();
         let deciding = async {
@@ -75,6 +88,10 @@ impl<R: Fn(&mut JoinSet<()>)> Decide<R> {
                 () = end => {}
                 () = self.decide(synced, leading, is_elected) => {}
             }
+            let (drained, is_drained) = tokio::sync::oneshot::channel();
+            self.tell(Input::Drain(drained));
+            // Whoever takes over must not wait for answers that never come.
+            drop(tokio::time::timeout(DRAIN_WITHIN, is_drained).await);
             self.tell(Input::Leads(false));
             // The answer comes after what was told before: nothing is on its way any more.
             self.engine.ask(|_| ()).await;
@@ -95,11 +112,12 @@ impl<R: Fn(&mut JoinSet<()>)> Decide<R> {
         self.observer.set_ready();
         info!("everything is listed");
         // Nobody says who leads any more only while everything ends.
-        while leading.wait_for(|leads| *leads).await.is_ok() {
-            info!("decisions begin");
-            if is_elected {
-                self.metrics.set_role(Role::Leader);
+        while elected(&mut leading).await {
+            if is_elected && !self.has_caught_up(leading.clone()).await {
+                continue;
             }
+            info!("decisions begin");
+            self.set_role(is_elected, true);
             self.tell(Input::Leads(true));
             let mut controllers = JoinSet::new();
             (self.reconcilers)(&mut controllers);
@@ -108,7 +126,23 @@ impl<R: Fn(&mut JoinSet<()>)> Decide<R> {
             }
             drop(controllers);
             self.tell(Input::Leads(false));
-            self.metrics.set_role(Role::Follower);
+            self.set_role(is_elected, false);
+        }
+    }
+
+    /// Waits until everything is known that the leader before wrote; for as long as it is our turn.
+    async fn has_caught_up(&self, mut leading: watch::Receiver<bool>) -> bool {
+        tokio::select! {
+            biased;
+            () = current::catch_up(&self.client, &self.workloads) => true,
+            _ = leading.wait_for(|leads| !*leads) => false,
+        }
+    }
+
+    fn set_role(&self, is_elected: bool, leads: bool) {
+        self.metrics.set_role(Role::of(is_elected, leads));
+        if is_elected {
+            self.observer.meters().set_leads(&self.lease, leads);
         }
     }
 

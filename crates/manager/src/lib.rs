@@ -4,7 +4,8 @@
 //! behind: what it decided and did not write is decided again by the next one. Of several replicas one leads; the others
 //! know all that it knows, and write nothing.
 
-mod connect;
+mod current;
+mod dump;
 mod elastic;
 mod failure_recovery;
 mod informers;
@@ -20,6 +21,7 @@ mod topology;
 mod webhooks;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use kueue_api::config::Configuration;
 use kueue_api::config::v1beta2::SourceKind;
@@ -35,6 +37,7 @@ use kueue_jobs::workload::Copied;
 use kueue_runtime::client::{Client, Limits, Rate};
 use kueue_runtime::clock::Clock;
 use kueue_runtime::events::Recorder;
+use kueue_runtime::meters::Meters;
 use kueue_translate::MetricLabels;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::sync::watch;
@@ -43,7 +46,6 @@ use tracing::warn;
 
 use informers::Informers;
 
-pub use connect::{ConnectError, connect};
 pub use observer::Observer;
 pub use serve::{ServeError, keep_registered, serve};
 
@@ -51,6 +53,9 @@ pub use serve::{ServeError, keep_registered, serve};
 const REQUESTS_AT_ONCE: usize = 64;
 /// How many objects of one kind are looked at at once, where the configuration says nothing.
 const LOOKS_AT_ONCE: usize = 16;
+
+/// How long events that were told may take to be written when the end has come.
+const EVENTS_WITHIN: Duration = Duration::from_secs(3);
 
 /// What a manager is made of.
 pub struct Manager {
@@ -76,6 +81,7 @@ struct Shared {
     clock: Clock,
     recorder: Recorder,
     engine: Handle,
+    meters: Meters,
 }
 
 /// How jobs and the engine's owner speak to each other.
@@ -105,10 +111,13 @@ impl Manager {
     /// Runs until `end` comes, and lets the next one lead at once.
     pub async fn run_until(self, end: impl Future<Output = ()>) {
         let Self { config, gates, client: connection, clock, instance, observer } = self;
-        let client = Client::new(connection.clone(), Limits::new(REQUESTS_AT_ONCE, rate(&config)));
-        let mut tasks = JoinSet::new();
+        let meters = observer.meters().clone();
+        let client = Client::new(connection.clone(), Limits::new(REQUESTS_AT_ONCE, rate(&config))).counted_by(&meters);
+        // Dropped in this order: events are written until nobody is left who could tell any.
         let (recorder, writing_events) = Recorder::new(client.clone(), clock, instance.clone());
-        tasks.spawn(writing_events);
+        let mut events = JoinSet::new();
+        events.spawn(writing_events);
+        let mut tasks = JoinSet::new();
         let (inputs, input_line) = unbounded_channel();
         let mut informers = Informers::new(&inputs);
         let metrics = metrics::connect(&config, gates, &informers);
@@ -129,10 +138,10 @@ impl Manager {
             look_again: look_again.clone(),
         };
         tasks.spawn(Owner::new(parts, input_line).run());
-        let candidate = leading::candidate(&config, connection, clock, instance);
+        let candidate = leading::candidate(&config, connection, clock, instance, &meters);
         let engine = Handle::new(inputs.clone());
-        observer.set_scrape(metrics::Scrape::new(metrics.clone(), engine.clone(), &mut informers));
-        let shared = Shared { config, client, clock, recorder, engine };
+        observer.set_scrape(metrics::Scrape::new(metrics.clone(), meters.clone(), engine.clone(), &mut informers));
+        let shared = Shared { config, client, clock, recorder, engine: engine.clone(), meters };
         let settings = Arc::new(job_settings(&shared.config, gates));
         webhooks::connect(&shared.config, &settings, &shared.client, &mut informers, &observer);
         let on_opened: OnOpened = {
@@ -148,12 +157,22 @@ impl Manager {
             elastic(tasks);
             others(tasks);
         };
+        let workloads = informers.workloads.store();
         let synced = informers.run(&shared.client, &mut tasks);
-        let decide = leading::Decide { inputs, engine: shared.engine, metrics, observer, reconcilers };
+        let client = shared.client.clone();
+        let lease = shared.config.leader_election.as_ref().map(|election| election.resource_name.clone());
+        let lease = lease.unwrap_or_default();
+        drop(shared);
+        let decide = leading::Decide { inputs, engine, metrics, observer, lease, client, workloads, reconcilers };
         tokio::select! {
             biased;
             () = decide.when_synced_and_leading(synced, candidate, end) => {}
             Some(_) = tasks.join_next() => warn!("a part of the manager ended, so all of it ends"),
+        }
+        drop(decide);
+        tasks.shutdown().await;
+        if tokio::time::timeout(EVENTS_WITHIN, events.join_next()).await.is_err() {
+            warn!("not all events could be written in time");
         }
     }
 }

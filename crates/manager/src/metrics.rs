@@ -13,6 +13,7 @@ use kueue_engine::{Engine, Name};
 use kueue_metrics::{Build, LocalQueueState, Lookup, Metrics, Subject, gauges};
 use kueue_runtime::informer::Store;
 use kueue_runtime::key::Key;
+use kueue_runtime::meters::Meters;
 
 use crate::informers::Informers;
 
@@ -87,13 +88,14 @@ fn shift<K: Ord + Clone>(counts: &mut BTreeMap<K, usize>, key: &K, is_new: bool)
 /// Reads everything that metrics show.
 pub(crate) struct Scrape {
     metrics: Metrics,
+    meters: Meters,
     engine: Handle,
     local_queues: Arc<Store<LocalQueue>>,
     finished: Arc<Mutex<Finished>>,
 }
 
 impl Scrape {
-    pub(crate) fn new(metrics: Metrics, engine: Handle, informers: &mut Informers) -> Self {
+    pub(crate) fn new(metrics: Metrics, meters: Meters, engine: Handle, informers: &mut Informers) -> Self {
         let finished: Arc<Mutex<Finished>> = Arc::default();
         let counts = Arc::clone(&finished);
         informers.workloads.listen(move |delta| {
@@ -105,7 +107,7 @@ impl Scrape {
                 counts.shift(&new.object, true);
             }
         });
-        Self { metrics, engine, local_queues: informers.local_queues.store(), finished }
+        Self { metrics, meters, engine, local_queues: informers.local_queues.store(), finished }
     }
 
     /// The text of a scrape; none when the manager ended.
@@ -117,7 +119,15 @@ impl Scrape {
         };
         let read = move |engine: &Engine| gauges(engine, shown, &local_queues, &finished);
         let readings = self.engine.ask(read).await?;
-        Some(self.metrics.text(&readings))
+        Some(self.metrics.text(&readings, self.meters.gather()))
+    }
+
+    pub(crate) fn role(&self) -> &'static str {
+        self.metrics.role().as_str()
+    }
+
+    pub(crate) async fn dump(&self) {
+        crate::dump::dump(&self.engine).await;
     }
 
     fn states(&self, finished: &Finished) -> Vec<LocalQueueState> {

@@ -2,9 +2,11 @@
 
 use std::sync::{Arc, OnceLock};
 
+use kueue_runtime::meters::Meters;
 use kueue_runtime::server::Answer;
 use kueue_webhooks::Webhooks;
 use tokio::sync::watch;
+use tokio::time::Instant;
 
 use crate::metrics::Scrape;
 use crate::webhooks::Stores;
@@ -19,6 +21,7 @@ pub struct Observer(Arc<Inner>);
 #[derive(Default)]
 struct Inner {
     is_ready: watch::Sender<bool>,
+    meters: Meters,
     scrape: OnceLock<Scrape>,
     webhooks: OnceLock<Webhooks<Stores>>,
     default_namespaces: watch::Sender<DefaultNamespaces>,
@@ -47,9 +50,29 @@ impl Observer {
         self.0.scrape.get()?.text().await
     }
 
+    /// What this replica does, in one word; none when it does not run.
+    pub fn role(&self) -> Option<&'static str> {
+        self.0.scrape.get().map(Scrape::role)
+    }
+
+    /// Writes what it knows to the log.
+    pub async fn dump(&self) {
+        if let Some(scrape) = self.0.scrape.get() {
+            scrape.dump().await;
+        }
+    }
+
     /// What it answers when the API server asks about an object; none when it does not run.
     pub async fn review(&self, path: &str, body: &[u8]) -> Option<Answer> {
-        Some(self.0.webhooks.get()?.answer(path, body).await)
+        let began = Instant::now();
+        let answer = self.0.webhooks.get()?.answer(path, body).await;
+        self.0.meters.webhook(path, answer.status().as_u16(), began.elapsed());
+        Some(answer)
+    }
+
+    /// What its controllers and clients did.
+    pub(crate) fn meters(&self) -> &Meters {
+        &self.0.meters
     }
 
     /// Means something once it is [`ready`](Self::ready).

@@ -57,7 +57,8 @@ pub(crate) fn connect(
     tasks.spawn(look_again(lines.look_again.subscribe(), Arc::clone(&pods), gates, Arc::clone(&queue)));
     let jobs = looks(shared, informers, settings, lines, &pods);
     let reconciler = PodReconciler { jobs, by_group, expectations, needs_parent: !has(POD) };
-    let mut starts: Vec<Start> = vec![Box::new(starter(queue, reconciler, at_once(&shared.config, "Pod")))];
+    let mut starts: Vec<Start> =
+        vec![Box::new(starter(queue, reconciler, at_once(&shared.config, "Pod"), &shared.meters))];
     if has(statefulset::FRAMEWORK) {
         let (mut sets_informer, sets) = informers::new::<StatefulSet>();
         let queue: Arc<WorkQueue<Key>> = Arc::default();
@@ -81,7 +82,7 @@ pub(crate) fn connect(
             sets,
             recorder: shared.recorder.named(statefulset::EVENT_SOURCE),
         };
-        starts.push(Box::new(starter(queue, reconciler, at_once(&shared.config, "StatefulSet.apps"))));
+        starts.push(Box::new(starter(queue, reconciler, at_once(&shared.config, "StatefulSet.apps"), &shared.meters)));
     }
     informers.add(informer);
     starts

@@ -122,8 +122,8 @@ pub(crate) fn connect(
         is_served,
         since: shared.clock.time(),
     };
-    let start_workloads = starter(lines.workloads, provisioning, 1);
-    let start_checks = starter(lines.checks, checks, 1);
+    let start_workloads = starter(lines.workloads, provisioning, 1, &shared.meters);
+    let start_checks = starter(lines.checks, checks, 1, &shared.meters);
     move |tasks| {
         start_workloads(tasks);
         start_checks(tasks);

@@ -80,13 +80,13 @@ pub(crate) fn connect(
     tasks.spawn(forward(touched, lines.clone(), queues_and_cohorts, shares_fairly));
     let at_once = |kind: &str| at_once(&shared.config, &format!("{kind}.kueue.x-k8s.io"));
     let (of_cluster_queues, of_local_queues) = (at_once("ClusterQueue"), at_once("LocalQueue"));
-    let cluster_queues = starter(lines.cluster_queues, cluster_queues, of_cluster_queues);
-    let local_queues = starter(lines.local_queues, local_queues, of_local_queues);
-    let cohorts = starter(lines.cohorts, cohorts, 1);
-    let priority_classes = starter(lines.priority_classes, priority_classes, 1);
-    let flavors = starter(lines.flavors, guard_flavors, 1);
-    let checks = starter(lines.checks, guard_checks, 1);
-    let topologies = starter(lines.topologies, guard_topologies, 1);
+    let cluster_queues = starter(lines.cluster_queues, cluster_queues, of_cluster_queues, &shared.meters);
+    let local_queues = starter(lines.local_queues, local_queues, of_local_queues, &shared.meters);
+    let cohorts = starter(lines.cohorts, cohorts, 1, &shared.meters);
+    let priority_classes = starter(lines.priority_classes, priority_classes, 1, &shared.meters);
+    let flavors = starter(lines.flavors, guard_flavors, 1, &shared.meters);
+    let checks = starter(lines.checks, guard_checks, 1, &shared.meters);
+    let topologies = starter(lines.topologies, guard_topologies, 1, &shared.meters);
     move |tasks| {
         cluster_queues(tasks);
         local_queues(tasks);

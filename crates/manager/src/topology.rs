@@ -69,8 +69,8 @@ fn watch(
         pods: pod_store,
         by_hostname,
     };
-    let ungater = starter(workloads, ungater, at_once(&shared.config, "Workload.kueue.x-k8s.io"));
-    let stranded = starter(waiting, stranded, at_once(&shared.config, "Node"));
+    let ungater = starter(workloads, ungater, at_once(&shared.config, "Workload.kueue.x-k8s.io"), &shared.meters);
+    let stranded = starter(waiting, stranded, at_once(&shared.config, "Node"), &shared.meters);
     move |tasks| {
         ungater(tasks);
         stranded(tasks);

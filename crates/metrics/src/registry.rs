@@ -8,6 +8,7 @@ use kueue_core::gates::Gates;
 use kueue_core::selector::LabelSelector;
 use kueue_engine::Name;
 use prometheus::core::Collector;
+use prometheus::proto::MetricFamily;
 use prometheus::{CounterVec, GaugeVec, HistogramOpts, HistogramVec, Opts, Registry, TextEncoder};
 
 use crate::families::{ALL, BUILD_INFO, Family, Kind, ROLE, Shown};
@@ -25,6 +26,15 @@ pub enum Role {
 }
 
 impl Role {
+    /// What a replica is that leads, or does not, where somebody is elected, or nobody.
+    pub fn of(is_elected: bool, leads: bool) -> Self {
+        match (is_elected, leads) {
+            (false, _) => Self::Standalone,
+            (true, true) => Self::Leader,
+            (true, false) => Self::Follower,
+        }
+    }
+
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Standalone => "standalone",
@@ -145,8 +155,8 @@ impl Metrics {
         labels.iter().copied().chain(role).chain(custom.iter().map(String::as_str)).collect()
     }
 
-    /// Everything in the text format of Prometheus, with gauges as they were read just now.
-    pub fn text(&self, readings: &[Reading]) -> String {
+    /// Everything in the text format of Prometheus, with gauges as they were read just now, and with what others counted.
+    pub fn text(&self, readings: &[Reading], others: Vec<MetricFamily>) -> String {
         let registry = Registry::new();
         let mut gauges: BTreeMap<&'static str, GaugeVec> = BTreeMap::new();
         for family in ALL.iter().filter(|family| family.kind == Kind::Gauge && self.0.shown.has(family)) {
@@ -169,6 +179,7 @@ impl Metrics {
         }
         let mut families = self.0.registry.gather();
         families.extend(registry.gather());
+        families.extend(others);
         families.sort_by(|a, b| a.name().cmp(b.name()));
         // Infinity is spelled as Go does; only a value can end a line like that.
         TextEncoder::new().encode_to_string(&families).unwrap_or_default().replace(" inf\n", " +Inf\n")

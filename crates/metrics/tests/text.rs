@@ -98,7 +98,7 @@ fn scrape(metrics: &Metrics, gates: Gates) -> String {
         finished: 3,
     };
     let finished = BTreeMap::from([("cq".into(), 3)]);
-    metrics.text(&gauges(&engine(gates), metrics.shown(), &[local], &finished))
+    metrics.text(&gauges(&engine(gates), metrics.shown(), &[local], &finished), Vec::new())
 }
 
 #[test]
@@ -171,7 +171,7 @@ fn what_happens_is_counted_for_the_queue_and_its_cohorts() {
     let events = [Event::Reserved { queued_for: 3.0 }, Event::Admitted { queued_for: 3.0, checks_took: None }];
     metrics.record(&workload, &events, |queue| vec![queue.into(), "org".into()]);
     metrics.preempted("cq", "InClusterQueue");
-    let text = metrics.text(&[]);
+    let text = metrics.text(&[], Vec::new());
     let expected = "admitted_workloads_total{cluster_queue=\"cq\",custom_team=\"a\",priority_class=\"high\",replica_role=\"leader\"} 1";
     assert_eq!(lines(&text, "admitted_workloads_total"), expected);
     let local = lines(&text, "local_queue_quota_reserved_workloads_total");

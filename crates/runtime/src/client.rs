@@ -10,6 +10,7 @@ mod patch;
 mod target;
 mod watch;
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -23,6 +24,7 @@ use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use crate::key::Key;
+use crate::meters::Meters;
 use target::{Query, collection, object};
 
 pub use failure::{Failure, LONGEST_WAIT};
@@ -33,11 +35,16 @@ pub use watch::{Watch, WatchEvent};
 /// How long an answer may take before it counts as lost.
 const ANSWER_WITHIN: Duration = Duration::from_secs(60);
 
+const JSON: &str = "application/json";
+/// Objects without anything but their metadata, where the server can do that.
+const ONLY_METADATA: &str = "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io,application/json";
+
 /// Speaks to one API server. Copies share their limits.
 #[derive(Clone)]
 pub struct Client {
     inner: kube::Client,
     limits: Limits,
+    meters: Option<Meters>,
 }
 
 impl std::fmt::Debug for Client {
@@ -65,6 +72,26 @@ pub struct Listed {
     pub items: Option<Vec<Box<RawValue>>>,
 }
 
+#[derive(Deserialize)]
+struct Versions {
+    #[serde(default)]
+    items: Option<Vec<Versioned>>,
+}
+
+#[derive(Deserialize)]
+struct Versioned {
+    metadata: VersionedMeta,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct VersionedMeta {
+    name: String,
+    #[serde(default)]
+    namespace: String,
+    resource_version: String,
+}
+
 /// What happens to the objects that a deleted one owns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Dependents {
@@ -74,7 +101,12 @@ pub enum Dependents {
 
 impl Client {
     pub fn new(inner: kube::Client, limits: Limits) -> Self {
-        Self { inner, limits }
+        Self { inner, limits, meters: None }
+    }
+
+    /// The same, with its requests counted there.
+    pub fn counted_by(self, meters: &Meters) -> Self {
+        Self { meters: Some(meters.clone()), ..self }
     }
 
     pub async fn get<T: Object>(&self, key: &Key) -> Result<T, Failure> {
@@ -89,6 +121,15 @@ impl Client {
         query.push("continue", &page.resume);
         query.push("resourceVersion", page.version);
         self.read(Method::GET, query.after(collection::<T>("")), None, Vec::new()).await
+    }
+
+    /// The version of every object of a kind as it is now, without the objects.
+    pub async fn versions<T: Object>(&self) -> Result<BTreeMap<Key, String>, Failure> {
+        let bytes = self.ask(ONLY_METADATA, Method::GET, collection::<T>(""), None, Vec::new()).await?;
+        let listed: Versions =
+            serde_json::from_slice(&bytes).map_err(|error| Failure::Unreadable(error.to_string()))?;
+        let items = listed.items.unwrap_or_default().into_iter().map(|item| item.metadata);
+        Ok(items.map(|meta| (Key::new(meta.namespace, meta.name), meta.resource_version)).collect())
     }
 
     /// What happens to all objects of a kind after that version, for so long.
@@ -122,7 +163,7 @@ impl Client {
         query.push("allowWatchBookmarks", "true");
         query.push("timeoutSeconds", &lasting.as_secs().to_string());
         let target = query.after(collection::<T>(namespace));
-        let answer = within(ANSWER_WITHIN, self.send(Method::GET, target, None, Vec::new())).await?;
+        let answer = within(ANSWER_WITHIN, self.send(JSON, Method::GET, target, None, Vec::new())).await?;
         Ok(Watch::new(answer.into_body(), lasting))
     }
 
@@ -193,29 +234,47 @@ impl Client {
         content_type: Option<&'static str>,
         body: Vec<u8>,
     ) -> Result<R, Failure> {
+        let bytes = self.ask(JSON, method, target, content_type, body).await?;
+        serde_json::from_slice(&bytes).map_err(|error| Failure::Unreadable(error.to_string()))
+    }
+
+    /// Asks for an answer in some form, and waits for all of it.
+    async fn ask(
+        &self,
+        accept: &'static str,
+        method: Method,
+        target: String,
+        content_type: Option<&'static str>,
+        body: Vec<u8>,
+    ) -> Result<Bytes, Failure> {
         let _permit = self.limits.permit().await;
         let answer = within(ANSWER_WITHIN, async {
-            let answer = self.send(method, target, content_type, body).await?;
+            let answer = self.send(accept, method, target, content_type, body).await?;
             collect(answer).await
         });
-        let bytes = answer.await?;
-        serde_json::from_slice(&bytes).map_err(|error| Failure::Unreadable(error.to_string()))
+        answer.await
     }
 
     async fn send(
         &self,
+        accept: &'static str,
         method: Method,
         target: String,
         content_type: Option<&'static str>,
         body: Vec<u8>,
     ) -> Result<Response<Body>, Failure> {
-        let mut request = Request::builder().method(method).uri(target).header(ACCEPT, "application/json");
+        let mut request = Request::builder().method(method).uri(target).header(ACCEPT, accept);
         if let Some(content_type) = content_type {
             request = request.header(CONTENT_TYPE, content_type);
         }
         let request =
             request.body(Body::from(body)).map_err(|error| Failure::Unreadable(format!("the request: {error}")))?;
-        let answer = self.inner.send(request).await.map_err(|error| Failure::Unreachable(reasons(&error)))?;
+        let method = request.method().clone();
+        let answer = self.inner.send(request).await.map_err(|error| Failure::Unreachable(reasons(&error)));
+        if let Some(meters) = &self.meters {
+            meters.request(method.as_str(), answer.as_ref().ok().map(|answer| answer.status().as_u16()));
+        }
+        let answer = answer?;
         match answer.status().is_success() {
             true => Ok(answer),
             false => {

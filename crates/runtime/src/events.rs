@@ -252,11 +252,14 @@ impl Writer {
                 Some(_) = requests.join_next(), if !requests.is_empty() => {}
                 event = events.recv(), if requests.len() < AT_ONCE => match event {
                     Some((event, teller)) => self.take(event, teller, &mut requests),
-                    None => return,
+                    None => break,
                 },
                 _ = tick.tick() => self.count(&mut requests),
             }
         }
+        // Nobody is left who tells anything: what was told is written to the end.
+        self.count(&mut requests);
+        while requests.join_next().await.is_some() {}
     }
 
     fn take(&mut self, event: Event, teller: Teller, requests: &mut JoinSet<()>) {

@@ -50,6 +50,15 @@ pub fn without_managed_fields<T: Object>(mut object: T) -> T {
     object
 }
 
+/// Whether one version came after the other. Kubernetes promises since 1.35 that versions of a kind are numbers that
+/// grow; where they are not, what is different counts as new.
+pub fn is_newer(version: &str, than: &str) -> bool {
+    match (version.parse::<u64>(), than.parse::<u64>()) {
+        (Ok(version), Ok(than)) => version > than,
+        _ => version != than,
+    }
+}
+
 type Listener<P> = Box<dyn FnMut(&Delta<P>) + Send>;
 
 /// Keeps a projection `P` of every object of kind `T`.

@@ -41,6 +41,11 @@ impl Default for Terms {
     }
 }
 
+/// Waits until we lead; false when nobody will ever say so.
+pub async fn elected(leading: &mut watch::Receiver<bool>) -> bool {
+    leading.wait_for(|leads| *leads).await.is_ok()
+}
+
 /// One who wants to lead.
 #[derive(Debug)]
 pub struct Candidate {

@@ -8,9 +8,11 @@ pub mod clock;
 pub mod key;
 
 pub mod client;
+pub mod connect;
 
 pub mod informer;
 
+pub mod meters;
 pub mod queue;
 pub mod reconciler;
 

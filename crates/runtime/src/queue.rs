@@ -10,11 +10,13 @@ mod tests;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::hash::Hash;
 use std::ops::RangeInclusive;
-use std::sync::{Mutex, MutexGuard};
+use std::sync::{Mutex, MutexGuard, OnceLock};
 use std::time::Duration;
 
 use tokio::sync::Notify;
 use tokio::time::Instant;
+
+use crate::meters::{Meter, Reading};
 
 /// The wait after the first failure; it doubles with every further one.
 const FIRST_RETRY: Duration = Duration::from_millis(5);
@@ -27,15 +29,18 @@ pub type Priority = i8;
 pub struct WorkQueue<K> {
     state: Mutex<State<K>>,
     changed: Notify,
+    /// Who counts, if anybody does.
+    meter: OnceLock<Meter>,
 }
 
 #[derive(Debug)]
 struct State<K> {
     /// Who waits and where: the priority, higher first, then the order of arrival.
     waiting: HashMap<K, (i16, u64)>,
-    line: BTreeMap<(i16, u64), K>,
-    /// Who is being looked at, and the priority with which it was added meanwhile.
-    handed_out: HashMap<K, Option<Priority>>,
+    /// With the moment since when.
+    line: BTreeMap<(i16, u64), (K, Instant)>,
+    /// Who is being looked at since when, and the priority with which it was added meanwhile.
+    handed_out: HashMap<K, (Instant, Option<Priority>)>,
     delayed: BTreeSet<(Instant, u64)>,
     /// When a delayed key is due; each has one place in `delayed`.
     due: HashMap<K, (Instant, u64)>,
@@ -56,7 +61,7 @@ impl<K: Clone + Eq + Hash> Default for WorkQueue<K> {
             failures: HashMap::new(),
             arrivals: 0,
         };
-        Self { state: Mutex::new(state), changed: Notify::new() }
+        Self { state: Mutex::new(state), changed: Notify::new(), meter: OnceLock::new() }
     }
 }
 
@@ -68,7 +73,8 @@ impl<K: Clone + Eq + Hash> WorkQueue<K> {
 
     /// The same, before those of lower priority. A key that waits already keeps the higher of both.
     pub fn add_with(&self, key: K, priority: Priority) {
-        self.state().add(key, priority);
+        let is_new = self.state().add(key, priority);
+        self.count_added(usize::from(is_new));
         self.changed.notify_one();
     }
 
@@ -89,6 +95,9 @@ impl<K: Clone + Eq + Hash> WorkQueue<K> {
         *failures += 1;
         state.add_at(key, 0, Instant::now() + wait.min(*waits.end()).max(*waits.start()));
         drop(state);
+        if let Some(meter) = self.meter() {
+            meter.retried();
+        }
         self.changed.notify_one();
     }
 
@@ -117,10 +126,15 @@ impl<K: Clone + Eq + Hash> WorkQueue<K> {
             let changed = self.changed.notified();
             let due = {
                 let mut state = self.state();
-                state.release(Instant::now());
-                if let Some((_, key)) = state.line.pop_first() {
+                let now = Instant::now();
+                let released = state.release(now);
+                self.count_added(released);
+                if let Some((_, (key, since))) = state.line.pop_first() {
                     state.waiting.remove(&key);
-                    state.handed_out.insert(key.clone(), None);
+                    state.handed_out.insert(key.clone(), (now, None));
+                    if let Some(meter) = self.meter() {
+                        meter.handed_out(now - since);
+                    }
                     if !state.line.is_empty() {
                         // One notification may stand for several keys.
                         self.changed.notify_one();
@@ -145,9 +159,15 @@ impl<K: Clone + Eq + Hash> WorkQueue<K> {
     /// The look is over. The key waits again if it was added meanwhile.
     pub fn done(&self, key: &K) {
         let mut state = self.state();
-        if let Some(Some(priority)) = state.handed_out.remove(key) {
+        let Some((since, again)) = state.handed_out.remove(key) else { return };
+        if let Some(priority) = again {
             state.add(key.clone(), priority);
-            drop(state);
+        }
+        drop(state);
+        if let Some(meter) = self.meter() {
+            meter.done(since.elapsed());
+        }
+        if again.is_some() {
             self.changed.notify_one();
         }
     }
@@ -155,11 +175,35 @@ impl<K: Clone + Eq + Hash> WorkQueue<K> {
     /// Whoever had keys is gone without having said what came of them: they wait again.
     pub fn take_back(&self) {
         let mut state = self.state();
-        for (key, again) in std::mem::take(&mut state.handed_out) {
+        for (key, (_, again)) in std::mem::take(&mut state.handed_out) {
             state.add(key, again.unwrap_or(0));
+            if let Some(meter) = self.meter() {
+                meter.taken_back();
+            }
         }
         drop(state);
         self.changed.notify_one();
+    }
+
+    pub(crate) fn meter(&self) -> Option<&Meter> {
+        self.meter.get()
+    }
+
+    /// The first who counts counts for ever.
+    pub(crate) fn set_meter(&self, meter: Meter) {
+        self.meter.get_or_init(|| meter);
+    }
+
+    pub(crate) fn reading(&self) -> Reading {
+        let state = self.state();
+        let looks = || state.handed_out.values().map(|(since, _)| since.elapsed());
+        Reading { depth: state.waiting.len(), unfinished: looks().sum(), longest: looks().max().unwrap_or_default() }
+    }
+
+    fn count_added(&self, count: usize) {
+        if let Some(meter) = self.meter() {
+            meter.added(count);
+        }
     }
 
     fn state(&self) -> MutexGuard<'_, State<K>> {
@@ -168,21 +212,23 @@ impl<K: Clone + Eq + Hash> WorkQueue<K> {
 }
 
 impl<K: Clone + Eq + Hash> State<K> {
-    fn add(&mut self, key: K, priority: Priority) {
-        if let Some(again) = self.handed_out.get_mut(&key) {
-            *again = Some(again.map_or(priority, |known| known.max(priority)));
-            return;
+    /// Says whether nobody had asked for a look at the key.
+    fn add(&mut self, key: K, priority: Priority) -> bool {
+        if let Some((_, again)) = self.handed_out.get_mut(&key) {
+            return again.replace(again.map_or(priority, |known| known.max(priority))).is_none();
         }
         let rank = -i16::from(priority);
+        let mut since = None;
         if let Some(place) = self.waiting.get(&key).copied() {
             if place.0 <= rank {
-                return;
+                return false;
             }
-            self.line.remove(&place);
+            since = self.line.remove(&place).map(|(_, since)| since);
         }
         let place = (rank, self.arrival());
         self.waiting.insert(key.clone(), place);
-        self.line.insert(place, key);
+        self.line.insert(place, (key, since.unwrap_or_else(Instant::now)));
+        since.is_none()
     }
 
     fn add_at(&mut self, key: K, priority: Priority, at: Instant) {
@@ -199,15 +245,17 @@ impl<K: Clone + Eq + Hash> State<K> {
         self.due.insert(key, place);
     }
 
-    /// Lets in those whose time has come.
-    fn release(&mut self, now: Instant) {
+    /// Lets in those whose time has come. Says how many of them nobody else had asked for.
+    fn release(&mut self, now: Instant) -> usize {
+        let mut new = 0;
         while let Some(place) = self.delayed.first().copied().filter(|(at, _)| *at <= now) {
             self.delayed.remove(&place);
             if let Some((key, priority)) = self.delayed_keys.remove(&place.1) {
                 self.due.remove(&key);
-                self.add(key, priority);
+                new += usize::from(self.add(key, priority));
             }
         }
+        new
     }
 
     fn arrival(&mut self) -> u64 {

@@ -13,6 +13,7 @@ use tokio::task::JoinSet;
 use tracing::{debug, warn};
 
 use crate::client::{Failure, LONGEST_WAIT};
+use crate::meters::{Ended, Meters};
 use crate::queue::WorkQueue;
 
 /// How a look ended.
@@ -62,12 +63,18 @@ where
     }
 }
 
-/// What begins to run, as often as it is called.
-pub fn starter<K, R>(queue: Arc<WorkQueue<K>>, reconciler: R, at_once: usize) -> impl Fn(&mut JoinSet<()>)
+/// What begins to run, as often as it is called, and is counted.
+pub fn starter<K, R>(
+    queue: Arc<WorkQueue<K>>,
+    reconciler: R,
+    at_once: usize,
+    meters: &Meters,
+) -> impl Fn(&mut JoinSet<()>) + use<K, R>
 where
     K: Clone + Eq + Hash + std::fmt::Display + Send + Sync + 'static,
     R: Reconciler<K>,
 {
+    meters.follow(&queue, reconciler.name(), at_once);
     let reconciler = Arc::new(reconciler);
     move |tasks| drop(tasks.spawn(run(Arc::clone(&queue), Arc::clone(&reconciler), at_once)))
 }
@@ -98,12 +105,21 @@ fn finish<K>(queue: &WorkQueue<K>, key: &K, name: &str, told: &Told<K>, outcome:
 where
     K: Clone + Eq + Hash + std::fmt::Display,
 {
+    let ended = |how| {
+        if let Some(meter) = queue.meter() {
+            meter.ended(how);
+        }
+    };
     match outcome {
         Ok(Ok(next)) => {
             queue.forget(key);
             told.forget(key);
-            if let Next::After(wait) = next {
-                queue.add_after(key.clone(), wait);
+            match next {
+                Next::After(wait) => {
+                    ended(Ended::ToLookAgain);
+                    queue.add_after(key.clone(), wait);
+                }
+                Next::Done => ended(Ended::Well),
             }
         }
         Ok(Err(failure)) => {
@@ -118,10 +134,12 @@ where
                 }
                 false => debug!(controller = name, %key, error = text, "still cannot reconcile"),
             }
+            ended(Ended::Badly);
             queue.retry(key.clone(), failure.waits());
         }
         Err(panic) => {
             warn!(controller = name, %key, error = %panic, "reconciling ended in a panic");
+            ended(Ended::InPanic);
             queue.retry(key.clone(), Duration::ZERO..=LONGEST_WAIT);
         }
     }

@@ -7,6 +7,7 @@ use kueue_api::core_v1::{LimitRange, ResourceList};
 use kueue_api::kueue::v1beta2::Workload;
 use kueue_api::limit_range::Summary;
 use kueue_engine::{Change, WorkloadSpec};
+use kueue_runtime::informer::is_newer;
 use kueue_runtime::key::Key;
 use kueue_translate::{MetricLabels, ResourceRules, Surroundings};
 
@@ -90,14 +91,5 @@ impl Known {
             Change::Workload(spec) => spec,
             other => unreachable!("a Workload is translated to {other:?}"),
         }
-    }
-}
-
-/// Whether one version came after the other. Kubernetes promises since 1.35 that versions of a kind are numbers that
-/// grow; where they are not, what is different counts as new.
-fn is_newer(version: &str, than: &str) -> bool {
-    match (version.parse::<u64>(), than.parse::<u64>()) {
-        (Ok(version), Ok(than)) => version > than,
-        _ => version != than,
     }
 }

@@ -158,7 +158,7 @@ impl Owner {
             let Some(mut slot) = self.slots.remove(&key) else { continue };
             let may_send =
                 slot.under_way.is_none() && slot.not_before.is_none_or(|at| at <= tokio::time::Instant::now());
-            if may_send {
+            if may_send && self.draining.is_none() {
                 self.advance(&key, &mut slot);
             }
             if !slot.is_idle() {

@@ -274,8 +274,12 @@ impl Bed {
 
     /// A manager that does not run yet, and whose writes are counted.
     pub(crate) fn manager(&self, config: &str, name: &str, writes: &Arc<AtomicUsize>) -> Manager {
+        self.manager_over(config, name, client(&self.server, writes))
+    }
+
+    /// A manager that does not run yet, with a connection of its own.
+    pub(crate) fn manager_over(&self, config: &str, name: &str, client: kube::Client) -> Manager {
         let config = load(config, DEFAULT_NAMESPACE).unwrap();
-        let client = client(&self.server, writes);
         Manager::new(config, Gates::default(), client, self.clock, name.to_owned())
     }
 
