@@ -48,6 +48,7 @@ mod pkg_util_pod;
 mod pkg_util_podset;
 mod pkg_util_priority;
 mod pkg_util_resource;
+mod pkg_util_roletracker;
 mod pkg_util_taints;
 mod pkg_util_tas;
 mod pkg_util_tlsconfig;
@@ -126,6 +127,7 @@ pub const PACKAGES: &[(&str, Runners)] = &[
     ("pkg-util-podset", pkg_util_podset::RUNNERS),
     ("pkg-util-priority", pkg_util_priority::RUNNERS),
     ("pkg-util-resource", pkg_util_resource::RUNNERS),
+    ("pkg-util-roletracker", pkg_util_roletracker::RUNNERS),
     ("pkg-util-statefulset", pkg_controller_jobs_statefulset::UTIL),
     ("pkg-util-taints", pkg_util_taints::RUNNERS),
     ("pkg-util-tas", pkg_util_tas::RUNNERS),
