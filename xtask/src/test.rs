@@ -14,8 +14,8 @@ use crate::{conformance, exchanges, fuzz, generated, program, testbed};
 /// How long the fuzzer runs here; longer on demand with `cargo xtask fuzz --seconds`.
 const FUZZ_SECONDS: u64 = 60;
 
-/// Packages with a suite on real control planes.
-const REAL_SUITES: [&str; 2] = ["kueue-testbed", "kueue"];
+/// Packages with a suite on real control planes, and what it is called.
+const REAL_SUITES: [(&str, &str); 3] = [("kueue-testbed", "real"), ("kueue", "real"), ("kueue", "lease")];
 
 /// What types the tutorial's commands.
 const TUTORIAL: (&str, &str) = ("kueue", "tutorial");
@@ -129,7 +129,7 @@ fn format() -> Result<Outcome> {
 fn lints() -> Result<Outcome> {
     program::run(program::cargo(["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]))?;
     // A test that `cargo test` does not run is no target of "all", either.
-    for (package, test) in REAL_SUITES.map(|package| (package, "real")).into_iter().chain([TUTORIAL]) {
+    for (package, test) in REAL_SUITES.into_iter().chain([TUTORIAL]) {
         program::run(program::cargo(["clippy", "--package", package, "--test", test, "--", "-D", "warnings"]))?;
     }
     Ok(passed())
@@ -157,8 +157,8 @@ fn real_cluster() -> Result<Outcome> {
         return Ok(skipped(why));
     }
     let mut outcome = Outcome::default();
-    for package in REAL_SUITES {
-        let suite = counted_tests(program::cargo(["test", "--package", package, "--test", "real", "--no-fail-fast"]))?;
+    for (package, test) in REAL_SUITES {
+        let suite = counted_tests(program::cargo(["test", "--package", package, "--test", test, "--no-fail-fast"]))?;
         outcome.passed += suite.passed;
         outcome.failed += suite.failed;
         outcome.problems.extend(suite.problems);

@@ -143,6 +143,6 @@ mod tests {
         let cache = Cache::at(PathBuf::from("/cache"));
         let path = cache.search_path();
         let ours: Vec<PathBuf> = std::env::split_paths(&path).take_while(|dir| dir.starts_with("/cache")).collect();
-        assert_eq!(ours.len(), 5);
+        assert_eq!(ours.len(), 6);
     }
 }

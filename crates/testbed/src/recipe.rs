@@ -14,11 +14,12 @@ pub enum Program {
     Kwok,
     Helm,
     Yq,
+    Elector,
 }
 
 impl Program {
     /// Every program in the order it is built: what a bare control plane needs comes first.
-    pub const ALL: [Program; 8] = [
+    pub const ALL: [Program; 9] = [
         Program::Etcd,
         Program::ApiServer,
         Program::Kubectl,
@@ -27,6 +28,7 @@ impl Program {
         Program::Kwok,
         Program::Helm,
         Program::Yq,
+        Program::Elector,
     ];
 
     /// The name of the file, the log and the line in `status`.
@@ -40,6 +42,7 @@ impl Program {
             Program::Kwok => "kwok",
             Program::Helm => "helm",
             Program::Yq => "yq",
+            Program::Elector => "elector",
         }
     }
 
@@ -54,6 +57,7 @@ impl Program {
             Program::Kwok => "sigs.k8s.io/kwok/cmd/kwok",
             Program::Helm => "helm.sh/helm/v4/cmd/helm",
             Program::Yq => "github.com/mikefarah/yq/v4",
+            Program::Elector => "testbed/elector",
         }
     }
 
@@ -65,6 +69,7 @@ impl Program {
             Program::Kwok => &KWOK,
             Program::Helm => &HELM,
             Program::Yq => &YQ,
+            Program::Elector => &ELECTOR,
         }
     }
 }
@@ -78,6 +83,8 @@ pub struct Module {
     pub requires: &'static str,
     pub go_mod: &'static str,
     pub go_sum: &'static str,
+    /// The program itself, where it is ours.
+    pub main: Option<&'static str>,
 }
 
 macro_rules! module {
@@ -87,6 +94,7 @@ macro_rules! module {
             requires: $requires,
             go_mod: include_str!(concat!("../../../testbed/", $name, "/go.mod")),
             go_sum: include_str!(concat!("../../../testbed/", $name, "/go.sum")),
+            main: None,
         }
     };
 }
@@ -96,6 +104,9 @@ static KUBERNETES: Module = module!("kubernetes", "k8s.io/kubernetes");
 static KWOK: Module = module!("kwok", "sigs.k8s.io/kwok");
 static HELM: Module = module!("helm", "helm.sh/helm/v4");
 static YQ: Module = module!("yq", "github.com/mikefarah/yq/v4");
+/// Competes for a Lease with client-go.
+static ELECTOR: Module =
+    Module { main: Some(include_str!("../../../testbed/elector/main.go")), ..module!("elector", "k8s.io/client-go") };
 
 impl Module {
     /// The pinned version, such as `v1.36.3`.
@@ -109,7 +120,9 @@ impl Module {
 
     /// Where the build of exactly this recipe lives in the cache: any change of the recipe is another folder.
     pub fn folder(&self) -> String {
-        let recipe = [self.go_mod, self.go_sum, &self.linker_flags()];
+        let flags = self.linker_flags();
+        let mut recipe = vec![self.go_mod, self.go_sum, &flags];
+        recipe.extend(self.main);
         format!("{}-{}-{:012x}", self.name, self.version(), fnv1a(&recipe) & 0xffff_ffff_ffff)
     }
 

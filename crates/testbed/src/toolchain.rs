@@ -82,6 +82,9 @@ fn build_one(cache: &Cache, go: &Path, program: Program, still: &mut dyn FnMut(D
     make_dir(&source)?;
     write(&source.join("go.mod"), module.go_mod)?;
     write(&source.join("go.sum"), module.go_sum)?;
+    if let Some(main) = module.main {
+        write(&source.join("main.go"), main)?;
+    }
     let place = dir.join(program.name());
     let partial = dir.join(format!("{}.partial", program.name()));
     let log = dir.join(format!("{}.build.log", program.name()));
