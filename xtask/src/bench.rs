@@ -39,14 +39,45 @@ pub enum Subject {
         #[arg(long, value_name = "FILE")]
         report: Option<PathBuf>,
     },
+    /// Our manager on a real API server (needs Go): Kueue's own performance test, a start with many workloads, and how
+    /// soon freed quota is used; beside the aims, and beside another manager.
+    Manager {
+        /// Another manager, run after ours on the same loads: any program that takes --kubeconfig FILE.
+        #[arg(long, value_name = "PATH")]
+        manager: Option<PathBuf>,
+        /// Only loads whose name starts with this: wake, baseline, restart, large-scale.
+        #[arg(long, value_name = "LOAD")]
+        only: Option<String>,
+        /// Small and short: shows that everything runs; the figures say little.
+        #[arg(long)]
+        quick: bool,
+        /// Also write the result as JSON.
+        #[arg(long, value_name = "FILE")]
+        report: Option<PathBuf>,
+    },
 }
 
 pub fn run(subject: Subject) -> Result<()> {
-    let (name, only, quick, count, report) = match subject {
-        Subject::Engine { only, quick, count, report } => ("engine", only, quick, count, report),
-        Subject::Apiserver { only, quick, count, report } => ("apiserver", only, quick, count, report),
+    let mut command = program::cargo(["run", "--quiet", "--release", "--package", "kueue-bench", "--"]);
+    let (only, quick, count, report) = match subject {
+        Subject::Engine { only, quick, count, report } => {
+            command.arg("engine");
+            (only, quick, count, report)
+        }
+        Subject::Apiserver { only, quick, count, report } => {
+            command.arg("apiserver");
+            (only, quick, count, report)
+        }
+        Subject::Manager { manager, only, quick, report } => {
+            // The manager itself, and what starts the control plane: it must lie beside the benchmark.
+            program::run(program::cargo(["build", "--release", "--package", "kueue", "--package", "kueue-testbed"]))?;
+            command.arg("manager").arg("--ours").arg(program::scratch("release/kueue"));
+            if let Some(manager) = manager {
+                command.arg("--manager").arg(std::path::absolute(manager)?);
+            }
+            (only, quick, false, report)
+        }
     };
-    let mut command = program::cargo(["run", "--quiet", "--release", "--package", "kueue-bench", "--", name]);
     if let Some(only) = only {
         command.args(["--only", &only]);
     }

@@ -9,6 +9,7 @@ mod count;
 mod jobs;
 mod loads;
 mod machine;
+mod manager;
 mod meter;
 mod nodes;
 mod report;
@@ -64,6 +65,8 @@ enum Command {
         #[arg(long, value_name = "FILE")]
         report: Option<PathBuf>,
     },
+    /// A manager on a real API server, beside its aims and beside another manager.
+    Manager(manager::Wanted),
     /// One measure of the API server in this process, the figure on standard output.
     #[command(hide = true)]
     Measure {
@@ -88,6 +91,7 @@ fn main() -> Result<()> {
         Command::Engine { only, quick, count: false, report } => run_all(only.as_deref(), quick, report.as_deref()),
         Command::Apiserver { only, count: true, report, .. } => apiserver::count(only.as_deref(), report.as_deref()),
         Command::Apiserver { only, quick, report, .. } => apiserver::run_all(only.as_deref(), quick, report.as_deref()),
+        Command::Manager(wanted) => manager::run(&wanted),
         Command::Measure { measure, quick } => {
             let found = apiserver::Measure::find(&measure).with_context(|| format!("nothing is called {measure}"))?;
             println!("{}", found.run(quick)?);
