@@ -225,7 +225,7 @@ mod tests {
     fn a_life_is_told_from_its_conditions() {
         let begin = Instant::now();
         let mut recorder = Recorder::new(WAKE);
-        let mut story = [
+        let story = [
             workload(&[]),
             workload(&[("Admitted", "True")]),
             workload(&[("Admitted", "True"), ("Evicted", "True")]),
@@ -233,12 +233,10 @@ mod tests {
             workload(&[("QuotaReserved", "False"), ("Evicted", "True")]),
             workload(&[("Admitted", "True"), ("Evicted", "False")]),
             workload(&[("Admitted", "True"), ("Finished", "True")]),
-        ]
-        .into_iter()
-        .peekable();
+        ];
         let mut acts = Vec::new();
         let (mut old, mut second) = (None, 0);
-        while let Some(new) = story.next() {
+        for new in story {
             let delta = Delta { key: Key::new("q", "a"), old, new: new.clone() };
             acts.extend(recorder.on_workload(&delta, begin + Duration::from_secs(second)));
             (old, second) = (new, second + 1);
