@@ -15,10 +15,11 @@ use kueue_runtime::clock::Clock;
 use kueue_runtime::connect::connect;
 use kueue_runtime::key::Key;
 use kueue_runtime::leadership::{Candidate, Terms};
+use kueue_runtime::watch;
 use kueue_testbed::cache::Cache;
 use kueue_testbed::recipe::Program;
 use kueue_testbed::{PlaneSpec, Planes, Profile, recipe, toolchain};
-use tokio::sync::{oneshot, watch};
+use tokio::sync::oneshot;
 use tokio::time::timeout;
 
 const LEASE: &str = "contested";

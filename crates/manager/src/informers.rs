@@ -14,8 +14,8 @@ use kueue_controllers::priority_class::class_values;
 use kueue_jobs::reconciler::{Stores, owner_values};
 use kueue_runtime::client::Client;
 use kueue_runtime::informer::{Index, Informer, without_managed_fields};
+use kueue_runtime::watch;
 use tokio::sync::mpsc::UnboundedSender;
-use tokio::sync::watch;
 use tokio::task::JoinSet;
 
 /// Starts an informer.

@@ -13,7 +13,7 @@ use kueue_runtime::informer::Store;
 use kueue_runtime::key::Key;
 use kueue_runtime::queue::WorkQueue;
 use kueue_runtime::reconciler::{self, Reconciler as _};
-use tokio::sync::watch;
+use kueue_runtime::watch;
 use tokio::task::JoinSet;
 
 use crate::informers::{self, Informers};

@@ -15,8 +15,8 @@ use kueue_runtime::informer::Store;
 use kueue_runtime::key::Key;
 use kueue_runtime::leadership::{Candidate, Terms, elected};
 use kueue_runtime::meters::Meters;
+use kueue_runtime::watch;
 use tokio::sync::mpsc::UnboundedSender;
-use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tracing::info;
 

@@ -38,9 +38,9 @@ use kueue_runtime::client::{Client, Limits, Rate};
 use kueue_runtime::clock::Clock;
 use kueue_runtime::events::Recorder;
 use kueue_runtime::meters::Meters;
+use kueue_runtime::watch;
 use kueue_translate::MetricLabels;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
-use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tracing::warn;
 

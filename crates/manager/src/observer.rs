@@ -4,8 +4,8 @@ use std::sync::{Arc, OnceLock};
 
 use kueue_runtime::meters::Meters;
 use kueue_runtime::server::Answer;
+use kueue_runtime::watch;
 use kueue_webhooks::Webhooks;
-use tokio::sync::watch;
 use tokio::time::Instant;
 
 use crate::metrics::Scrape;

@@ -15,7 +15,7 @@ use kueue_runtime::informer::{Index, Store};
 use kueue_runtime::key::Key;
 use kueue_runtime::queue::WorkQueue;
 use kueue_runtime::reconciler::starter;
-use tokio::sync::watch;
+use kueue_runtime::watch;
 use tokio::task::JoinSet;
 
 use crate::Shared;

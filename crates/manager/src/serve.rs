@@ -19,9 +19,9 @@ use kueue_api::kueue::names::install::{METRICS_CERT_DIR, WEBHOOK_SERVICE};
 use kueue_runtime::client::{Client, Limits};
 use kueue_runtime::clock::Clock;
 use kueue_runtime::server::{self, Answer, Certificate, Demands, Handler};
+use kueue_runtime::watch;
 use kueue_webhooks::Keeper;
 use tokio::net::TcpListener;
-use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tracing::{info, warn};
 

@@ -13,8 +13,8 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::watch;
 use kueue_api::meta::{Object, ObjectMeta};
-use tokio::sync::watch;
 use tracing::{info, warn};
 
 use crate::client::{Client, Failure, Page, Watch, WatchEvent};

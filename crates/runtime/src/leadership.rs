@@ -10,9 +10,9 @@ mod tests;
 
 use std::time::Duration;
 
+use crate::watch;
 use kueue_api::core_v1::{Lease, LeaseSpec};
 use kueue_api::meta::ObjectMeta;
-use tokio::sync::watch;
 use tokio::time::{Instant, sleep, sleep_until, timeout, timeout_at};
 use tracing::{info, warn};
 

@@ -21,3 +21,5 @@ pub mod events;
 pub mod leadership;
 
 pub mod server;
+
+pub mod watch;

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 use kueue_runtime::clock::Clock;
+use kueue_runtime::watch;
 use serde_json::{Value, json};
-use tokio::sync::watch;
 use tracing::warn;
 
 use crate::install::apply;

@@ -21,9 +21,9 @@ use kube::client::Body;
 use kueue_apiserver::socket::{Identity, Socket, kubeconfig};
 use kueue_apiserver::{ApiServer, Settings};
 use kueue_runtime::clock::Clock;
+use kueue_runtime::watch;
 use kueue_world::World;
 use serde_json::Value;
-use tokio::sync::watch;
 use tokio::task::JoinSet;
 
 use manager::Managers;

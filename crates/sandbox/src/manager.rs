@@ -17,10 +17,11 @@ use kueue_apiserver::{ApiServer, dial};
 use kueue_manager::{Manager, Observer, keep_registered};
 use kueue_runtime::clock::Clock;
 use kueue_runtime::key::Key;
+use kueue_runtime::watch;
 use kueue_world::kinds::Pod;
 use kueue_world::program::{Program, Starting};
 use serde_json::{Value, json};
-use tokio::sync::{oneshot, watch};
+use tokio::sync::oneshot;
 use tracing::warn;
 
 use crate::client;
@@ -106,6 +107,7 @@ impl Managers {
                 drop(stopped.await);
             };
             tokio::select! {
+                biased;
                 () = manager.run_until(until_stopped) => {}
                 () = registering => {}
             }

@@ -13,7 +13,7 @@ use kueue_runtime::client::{Client, Failure, Patch};
 use kueue_runtime::clock::Clock;
 use kueue_runtime::key::Key;
 use kueue_runtime::server::Certificate;
-use tokio::sync::watch;
+use kueue_runtime::watch;
 use tokio::task::JoinSet;
 use tokio::time::sleep;
 use tracing::{info, warn};
@@ -143,6 +143,7 @@ impl Keeper {
                     }
                     shown = Some(material);
                     tokio::select! {
+                        biased;
                         () = until_changed::<Secret>(&self.client, &key, &version) => {}
                         () = sleep(self.clock.wait(LOOK_AGAIN)) => {}
                     }
@@ -209,6 +210,7 @@ impl Informing {
                     retry = Retry::default();
                     self.is_told(&now.authorities);
                     tokio::select! {
+                        biased;
                         () = until_changed::<T>(&self.client, &self.key, &version) => {}
                         changed = self.facts.changed() => if changed.is_err() { return },
                     }
@@ -220,6 +222,7 @@ impl Informing {
                         self.is_told(&now.authorities);
                     }
                     tokio::select! {
+                        biased;
                         () = retry.wait(&self.key, &failure) => {}
                         changed = self.facts.changed() => if changed.is_err() { return },
                     }

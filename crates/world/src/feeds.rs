@@ -12,7 +12,8 @@ use kueue_runtime::client::Client;
 use kueue_runtime::informer::{Delta, Index, Informer, Store, without_managed_fields};
 use kueue_runtime::key::Key;
 use kueue_runtime::queue::WorkQueue;
-use tokio::sync::{Notify, watch};
+use kueue_runtime::watch;
+use tokio::sync::Notify;
 use tokio::task::JoinSet;
 
 use crate::claim::PersistentVolumeClaim;

@@ -2,7 +2,7 @@
 
 use kueue_metrics::Role;
 use kueue_runtime::leadership::elected;
-use tokio::sync::watch;
+use kueue_runtime::watch;
 
 use super::Runners;
 use crate::compare::equal;

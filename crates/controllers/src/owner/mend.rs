@@ -10,7 +10,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
 use kueue_engine::{Change, Engine};
-use tokio::sync::watch;
+use kueue_runtime::watch;
 use tokio::time::Instant;
 use tracing::{error, warn};
 

@@ -19,7 +19,7 @@ use kueue_runtime::events::{Event, Recorder, Regarding};
 use kueue_runtime::informer::{Index, Store};
 use kueue_runtime::key::Key;
 use kueue_runtime::reconciler::{Next, Reconciler};
-use tokio::sync::watch;
+use kueue_runtime::watch;
 
 use super::check::{NoConfig, config_of, decided_by, judged};
 use super::plan::{Plan, Question, Unaskable, World, plan, unasked};

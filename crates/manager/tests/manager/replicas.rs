@@ -68,7 +68,8 @@ async fn a_follower_writes_nothing_and_takes_over_at_once_when_it_may() {
     assert_eq!(bed.job("two").await["spec"]["suspend"], false);
 }
 
-/// A connection whose watches begin only after so long, as if everything were told late.
+/// A connection to a server that begins no watch with everything, and whose watches begin only after so long, as if all
+/// that happens were told late.
 fn late_client(bed: &Bed, wait: Duration) -> kube::Client {
     let server = bed.server().clone();
     let token: http::HeaderValue =
@@ -77,9 +78,11 @@ fn late_client(bed: &Bed, wait: Duration) -> kube::Client {
         request.headers_mut().insert("authorization", token.clone());
         let server = server.clone();
         async move {
-            if request.uri().query().is_some_and(|query| query.contains("watch=1"))
-                && request.uri().path().ends_with("/workloads")
-            {
+            let query = request.uri().query().unwrap_or_default();
+            let is_watch = request.uri().path().ends_with("/workloads") && query.contains("watch=1");
+            if is_watch && query.contains("sendInitialEvents") {
+                *request.uri_mut() = http::Uri::from_static("/apis/kueue.x-k8s.io/v1beta2/workloads?limit=wrong");
+            } else if is_watch {
                 tokio::time::sleep(wait).await;
             }
             Ok::<_, std::convert::Infallible>(server.handle(request).await)
