@@ -75,12 +75,13 @@ impl Running {
         Self::start(command, address)
     }
 
-    /// A sandbox as the recordings had their cluster: one node, pods that run at once and end only when they are told to.
+    /// A sandbox as the recordings had their cluster: one node, pods that end only when they are told to. They start a
+    /// little later, as many were recorded where nobody started any, and a controller must be seen before.
     pub fn sandbox() -> Result<Self> {
         let kubeconfig = program::scratch("exchanges.kubeconfig");
         let mut command = program::cargo(["run", "--quiet", "--package", "kueue", "--", "sandbox"]);
         command.arg("--kubeconfig").arg(&kubeconfig).arg("--nodes").arg(program::root().join("testbed/nodes.yaml"));
-        command.args(["--domain", "test.example.com", "--run-for", "forever", "--start-after", "0s"]);
+        command.args(["--domain", "test.example.com", "--run-for", "forever", "--start-after", "3s"]);
         command.args(["--pod-address", "10.244.0.1"]);
         let address = |line: &str| {
             let url = line.strip_prefix("A cluster is ready at ")?.split(". ").next()?;
