@@ -293,12 +293,26 @@ impl Run<'_> {
         answer.success(&format!("cannot patch {path}")).map(|_| ())
     }
 
+    /// Sends a request, again for as long as the server is too busy to answer: a real one is for a moment when somebody
+    /// changes a CustomResourceDefinition.
+    fn send(&self, request: &Request) -> Result<Response> {
+        let mut passed = Duration::ZERO;
+        loop {
+            let answer = self.bed.send(request)?;
+            if answer.status != 429 || passed >= WITHIN {
+                return Ok(answer);
+            }
+            self.bed.pass(LOOK_EVERY);
+            passed += LOOK_EVERY;
+        }
+    }
+
     /// Sends what is to be written. Where things go wrong all the time, webhooks may not be there for a moment, and
     /// whoever is told so tries again.
     fn write(&self, request: &Request) -> Result<Response> {
         let mut passed = Duration::ZERO;
         loop {
-            let answer = self.bed.send(request)?;
+            let answer = self.send(request)?;
             if !self.is_unasked(&answer) || passed >= WITHIN * self.bed.patience() {
                 return Ok(answer);
             }
@@ -315,7 +329,7 @@ impl Run<'_> {
 
     fn delete(&mut self, target: &Target) -> Result<()> {
         let path = self.path(target)?;
-        let answer = self.bed.send(&Request::delete(format!("{path}?propagationPolicy=Background")))?;
+        let answer = self.send(&Request::delete(format!("{path}?propagationPolicy=Background")))?;
         answer.success(&format!("cannot delete {path}")).map(|_| ())
     }
 
@@ -328,7 +342,7 @@ impl Run<'_> {
             (None, Some(owner)) => owner,
             _ => return Err(Problem::new(format!("a {} is known by either its name or its owner", target.kind))),
         };
-        let list = self.bed.send(&Request::get(resource.collection(namespace)))?.success("cannot be listed")?;
+        let list = self.send(&Request::get(resource.collection(namespace)))?.success("cannot be listed")?;
         let all = list["items"].as_array().into_iter().flatten();
         let names: Vec<&str> = all.filter(|item| is_owned(item, owner)).filter_map(name_of).collect();
         match names[..] {
@@ -341,7 +355,7 @@ impl Run<'_> {
     fn await_service_account(&self) -> Result<()> {
         let account = |namespace: &str| {
             let path = format!("/api/v1/namespaces/{namespace}/serviceaccounts/default");
-            Ok(self.bed.send(&Request::get(path))?.is_success())
+            Ok(self.send(&Request::get(path))?.is_success())
         };
         if account("default")? {
             self.until(WITHIN, || Ok(account(self.namespace)?.then_some(()).ok_or("no ServiceAccount".to_string())))?;
@@ -382,7 +396,7 @@ impl Run<'_> {
 
     /// Looks once; the inner error says what is not yet so.
     fn look(&self, path: &str, expectation: &Expectation) -> Result<std::result::Result<(), String>> {
-        let answer = self.bed.send(&Request::get(path))?;
+        let answer = self.send(&Request::get(path))?;
         let found = match answer.status {
             404 => Vec::new(),
             _ if self.is_unasked(&answer) => return Ok(Err("a webhook is not there".to_string())),
@@ -429,7 +443,7 @@ impl Run<'_> {
     fn clean_up(&self) -> Result<()> {
         for path in self.applied.iter().rev() {
             let path = format!("{path}?propagationPolicy=Background");
-            self.bed.send(&Request::delete(path))?;
+            self.send(&Request::delete(path))?;
         }
         Ok(())
     }

@@ -13,10 +13,14 @@ use crate::http::Response;
 struct PretendBed {
     objects: RefCell<BTreeMap<String, (Value, Duration)>>,
     now: Cell<Duration>,
+    busy_until: Duration,
 }
 
 impl Bed for PretendBed {
     fn send(&self, request: &Request) -> Result<Response> {
+        if self.now.get() < self.busy_until && request.path.contains("/pods") {
+            return Ok(Response { status: 429, body: json!({"message": "storage is (re)initializing"}) });
+        }
         let path = request.path.split('?').next().unwrap_or_default().to_string();
         let mut objects = self.objects.borrow_mut();
         let body = match (request.method, path.as_str()) {
@@ -57,15 +61,33 @@ impl Bed for PretendBed {
 }
 
 fn check(steps: &str, expected: &Expect) {
-    let bed = PretendBed::default();
+    check_on(&PretendBed::default(), steps, expected);
+}
+
+fn check_on(bed: &PretendBed, steps: &str, expected: &Expect) {
     let text = format!("about: a test\nsteps:\n{steps}");
-    let result = Scenario::parse(&text, "demo").and_then(|scenario| scenario.run(&bed, "demo"));
+    let result = Scenario::parse(&text, "demo").and_then(|scenario| scenario.run(bed, "demo"));
     let told = match result {
         Ok(()) => format!("passed after {:?}\n", bed.now.get()),
         Err(problem) => format!("{problem}\n"),
     };
     expected.assert_eq(&told);
     assert!(bed.objects.borrow().is_empty(), "left behind: {:?}", bed.objects.borrow());
+}
+
+#[test]
+fn a_server_that_is_busy_is_asked_again() {
+    let steps = "
+- apply: {apiVersion: v1, kind: Pod, metadata: {name: a}}
+- delete: {apiVersion: v1, kind: Pod, name: a}";
+    let bed = PretendBed { busy_until: Duration::from_secs(3), ..PretendBed::default() };
+    check_on(
+        &bed,
+        steps,
+        &expect![[r#"
+            passed after 3s
+        "#]],
+    );
 }
 
 #[test]
