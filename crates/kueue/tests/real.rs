@@ -54,8 +54,10 @@ fn run(words: &[String]) -> Result<usize> {
         let bed = Managed { plane: &plane, configuration, dir: dir.clone(), manager: Mutex::default() };
         bed.switch_manager(true)?;
         let (fine, mut not) = run_at_once(&bed, scenarios);
-        if let Some(mut manager) = bed.manager.into_inner().expect("nobody panics with the manager") {
-            manager.check()?;
+        if let Some(mut manager) = bed.manager.into_inner().expect("nobody panics with the manager")
+            && let Err(problem) = manager.check()
+        {
+            not.push(("manager".to_string(), problem.to_string()));
         }
         let log = plane.info().logs.join("kueue.log");
         std::fs::rename(&log, dir.join("kueue.log")).map_err(|error| Problem::file("move", &log, &error))?;
@@ -172,29 +174,33 @@ fn by_configuration(words: &[String]) -> Result<BTreeMap<(String, String), Vec<N
 /// How many passed, and what is wrong with the others.
 fn run_at_once(bed: &Managed<'_>, scenarios: Vec<Named>) -> (usize, Vec<(String, String)>) {
     let (passed, failed) = (Mutex::new(0), Mutex::new(Vec::new()));
+    let helpers = AT_ONCE.min(scenarios.len()) - 1;
     let line = Mutex::new(scenarios);
     let next = || line.lock().expect("nobody panics in line").pop();
-    std::thread::scope(|scope| {
-        for _ in 0..AT_ONCE {
-            scope.spawn(|| {
-                while let Some((name, scenario)) = next() {
-                    let begin = Instant::now();
-                    let outcome = scenario.run(bed, &name);
-                    let seconds = begin.elapsed().as_secs_f64();
-                    match outcome {
-                        Ok(()) => {
-                            println!("test {name} ... ok ({seconds:.1} s)");
-                            *passed.lock().expect("nobody panics while counting") += 1;
-                        }
-                        Err(problem) => {
-                            println!("test {name} ... FAILED");
-                            let told = format!("{}\n{problem}", scenario.about);
-                            failed.lock().expect("nobody panics while counting").push((name, told));
-                        }
-                    }
+    let work = || {
+        while let Some((name, scenario)) = next() {
+            let begin = Instant::now();
+            let outcome = scenario.run(bed, &name);
+            let seconds = begin.elapsed().as_secs_f64();
+            match outcome {
+                Ok(()) => {
+                    println!("test {name} ... ok ({seconds:.1} s)");
+                    *passed.lock().expect("nobody panics while counting") += 1;
                 }
-            });
+                Err(problem) => {
+                    println!("test {name} ... FAILED");
+                    let told = format!("{}\n{problem}", scenario.about);
+                    failed.lock().expect("nobody panics while counting").push((name, told));
+                }
+            }
         }
+    };
+    // Who is alone runs here: a manager that it starts ends with the thread that started it.
+    std::thread::scope(|scope| {
+        for _ in 0..helpers {
+            scope.spawn(work);
+        }
+        work();
     });
     (passed.into_inner().unwrap_or_default(), failed.into_inner().unwrap_or_default())
 }
