@@ -36,9 +36,6 @@ const DEVICE_KINDS: [&str; 4] = ["DeviceClass", "ResourceClaim", "ResourceClaimT
 
 /// What the case needs that is not there yet.
 pub fn reason(package: &str, case: &Case) -> Option<&'static str> {
-    if package == "pkg-controller-tas" && case.has("wantMetricsCount") {
-        return Some("a measure of how long the gates of topologies stay closed");
-    }
     if package.starts_with("pkg-controller-job") {
         return of_jobs(case);
     }

@@ -190,7 +190,7 @@ fn connect_all(
 ) -> impl Fn(&mut JoinSet<()>) + use<> {
     let gates = settings.gates;
     let queues = queues::connect(shared, informers, touched, tasks);
-    let placement = topology::connect(shared, gates, informers, inputs);
+    let placement = topology::connect(shared, gates, informers, inputs, &lines.on_opened);
     let pods = pods::connect(shared, informers, settings, lines, tasks);
     let jobs = jobs::connect_enabled(shared, informers, settings, lines, tasks);
     let provisioning = provisioning::connect(shared, gates, informers, tasks);

@@ -10,6 +10,7 @@ use kueue_controllers::topology::pods::{asks_for_place, is_gated, workload_of};
 use kueue_controllers::topology::ungater::{Expected, is_placed};
 use kueue_controllers::topology::{Stranded, Ungater, feed_pods, hostname_values, slice_values};
 use kueue_core::gates::{Gate, Gates};
+use kueue_jobs::opened::OnOpened;
 use kueue_runtime::informer::{Delta, Informer};
 use kueue_runtime::key::Key;
 use kueue_runtime::queue::WorkQueue;
@@ -33,16 +34,19 @@ pub(crate) fn connect(
     gates: Gates,
     informers: &mut Informers,
     inputs: &UnboundedSender<Input>,
+    on_opened: &OnOpened,
 ) -> impl Fn(&mut JoinSet<()>) + use<> {
     let is_on = gates.enabled(Gate::TopologyAwareScheduling);
-    let start = is_on.then(|| watch(shared, informers, inputs));
+    let start = is_on.then(|| watch(shared, gates, informers, inputs, on_opened));
     move |tasks| start.iter().for_each(|start| start(tasks))
 }
 
 fn watch(
     shared: &Shared,
+    gates: Gates,
     informers: &mut Informers,
     inputs: &UnboundedSender<Input>,
+    on_opened: &OnOpened,
 ) -> impl Fn(&mut JoinSet<()>) + use<> {
     let (mut nodes, node_store) = informers::new::<Node>();
     let (mut pods, pod_store) = informers::new::<Pod>();
@@ -55,10 +59,13 @@ fn watch(
     informers.add(pods);
     let ungater = Ungater {
         client: shared.client.clone(),
+        clock: shared.clock,
+        gates,
         workloads: informers.workloads.store(),
         pods: Arc::clone(&pod_store),
         by_slice,
         expected: Expected::default(),
+        on_opened: Arc::clone(on_opened),
     };
     let stranded = Stranded {
         client: shared.client.clone(),

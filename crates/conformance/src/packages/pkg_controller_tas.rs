@@ -4,9 +4,10 @@ use kueue_api::core_v1::Pod;
 use kueue_api::kueue::v1beta2::Workload;
 use kueue_controllers::topology::pods::{AtWork, asks_for_place, is_news, is_over, slice_values, takes_room};
 use kueue_controllers::topology::stranded::waiting_pods;
-use kueue_controllers::topology::ungater::{Start, pods_to_start, started};
+use kueue_controllers::topology::ungater::{BadOffset, Start, opened, pods_to_start, started};
 use kueue_core::duration::Duration;
 use kueue_engine::{Change, Key, Name};
+use kueue_jobs::opened::Opened;
 use serde_json::{Value, json};
 
 use super::Runners;
@@ -25,6 +26,7 @@ pub const RUNNERS: Runners = &[
     ("TestPodUsageReconcilerDelete", went),
     ("TestPodUsageReconcilerUpdatePredicate", changed),
     ("TestReconcile", ungated),
+    ("TestRecordPodSchedulingGateRemovalSeconds", removal_seconds),
 ];
 
 fn room(case: &Case) -> Result<(), Failure> {
@@ -48,19 +50,45 @@ fn changed(case: &Case) -> Result<(), Failure> {
     equal(&case.arg("want")?, &is_news(Some(&case.arg("oldPod")?), Some(&case.arg("newPod")?)))
 }
 
+/// The pods of the Workload that may go now.
+fn starts<'p>(workload: &Workload, all: &'p [Pod]) -> Result<Vec<Start<'p>>, BadOffset> {
+    let chain = format!("{}/{}", workload.metadata.namespace, workload.metadata.name);
+    let of_workload: Vec<&Pod> = all.iter().filter(|pod| slice_values(pod).contains(&chain)).collect();
+    pods_to_start(workload, &of_workload)
+}
+
+/// What all pods are when some were let go.
+fn after(all: &[Pod], starts: &[Start<'_>]) -> Vec<Pod> {
+    let start_of = |pod: &Pod| starts.iter().find(|start| start.pod.metadata.name == pod.metadata.name);
+    all.iter().map(|pod| start_of(pod).map_or_else(|| pod.clone(), started)).collect()
+}
+
+fn removal_seconds(case: &Case) -> Result<(), Failure> {
+    let workload: Workload = read(&case.raw("workloads")[0])?;
+    let all: Vec<Pod> = read(case.raw("pods"))?;
+    let starts = starts(&workload, &all).map_err(|bad| Failure(bad.to_string()))?;
+    let (gates, now) = (case.gates()?, case.now()?);
+    let told: Vec<Opened<'_>> = starts.iter().filter_map(|start| opened(start, &workload, gates, now)).collect();
+    // The metric is asked for by what the row says of groups, and by the ClusterQueue.
+    let (is_group, queue) = (case.raw("isGroup") == true, case.scope("cqName"));
+    let told: Vec<f64> = told
+        .iter()
+        .filter(|opened| opened.is_group == is_group && queue == opened.queue)
+        .map(|opened| opened.waited_s)
+        .collect();
+    Rules::equate_empty().same(case.raw("wantPods"), &json!(after(&all, &starts)))?;
+    equal(&(case.arg("wantMetricsCount")?, case.arg("wantMetricsSeconds")?), &(told.len(), told.iter().sum::<f64>()))
+}
+
 fn ungated(case: &Case) -> Result<(), Failure> {
     let workload: Workload = read(&case.raw("workloads")[0])?;
     let all: Vec<Pod> = read(case.raw("pods"))?;
-    let chain = format!("{}/{}", workload.metadata.namespace, workload.metadata.name);
-    let of_workload: Vec<&Pod> = all.iter().filter(|pod| slice_values(pod).contains(&chain)).collect();
-    let starts = pods_to_start(&workload, &of_workload);
+    let starts = starts(&workload, &all);
     // An error that only means "look again" has no counterpart; what becomes of the pods counts.
     let is_bad = case.raw("wantErr")["error"].as_str().is_some_and(|error| error.starts_with("failed to parse"));
     equal(&is_bad, &starts.is_err())?;
     let starts = starts.unwrap_or_default();
-    let start_of = |pod: &Pod| starts.iter().find(|start| start.pod.metadata.name == pod.metadata.name);
-    let after: Vec<Pod> =
-        all.iter().map(|pod| start_of(pod).map_or_else(|| pod.clone(), |start: &Start<'_>| started(start))).collect();
+    let after = after(&all, &starts);
     let is_exact = case.raw("nodeSelectorAssertMode") == case.scope("nodeSelectorAssertExact");
     let shown = |pods: &[Pod]| {
         let pod = |pod: &Pod| {

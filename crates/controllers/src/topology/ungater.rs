@@ -13,7 +13,12 @@ use kueue_api::kueue::names::{
 use kueue_api::kueue::topology_assignment::{TopologyDomainAssignment, decode};
 use kueue_api::kueue::v1beta2::{PodSetAssignment, PodSetTopologyRequest, Workload};
 use kueue_api::meta::ConditionStatus;
+use kueue_core::gates::Gates;
+use kueue_core::time::Time;
+use kueue_jobs::kinds::pod::group_name;
+use kueue_jobs::opened::{OnOpened, Opened};
 use kueue_runtime::client::{Client, Failure, Patch};
+use kueue_runtime::clock::Clock;
 use kueue_runtime::informer::{Index, Store};
 use kueue_runtime::key::Key;
 use kueue_runtime::reconciler::{Next, Reconciler};
@@ -209,6 +214,12 @@ pub fn started(start: &Start<'_>) -> Pod {
     pod
 }
 
+/// How long the pod waited that goes now.
+pub fn opened<'w>(start: &Start<'_>, workload: &'w Workload, gates: Gates, now: Time) -> Option<Opened<'w>> {
+    let is_group = group_name(&start.pod.metadata, gates).is_some();
+    Opened::now(SCHEDULING_GATE_TOPOLOGY, is_group, workload, now)
+}
+
 /// The pods that were let go and are not seen to be gone yet: until they are, nobody knows which places are taken.
 #[derive(Debug, Default)]
 pub struct Expected(Mutex<HashMap<Key, HashSet<String>>>);
@@ -242,14 +253,22 @@ impl Expected {
 }
 
 /// Lets pods go, one Workload at a time.
-#[derive(Debug)]
 pub struct Ungater {
     pub client: Client,
+    pub clock: Clock,
+    pub gates: Gates,
     pub workloads: Arc<Store<Workload>>,
     pub pods: Arc<Store<Pod>>,
     /// Pods by [`slice_values`](super::slice_values).
     pub by_slice: Index,
     pub expected: Expected,
+    pub on_opened: OnOpened,
+}
+
+impl std::fmt::Debug for Ungater {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Ungater").field("expected", &self.expected).finish_non_exhaustive()
+    }
 }
 
 impl Reconciler<Key> for Ungater {
@@ -279,10 +298,16 @@ impl Reconciler<Key> for Ungater {
         let mut failed = None;
         for start in &starts {
             let Some(patch) = Patch::between(start.pod, &started(start), FIELD_MANAGER_KUEUE) else { continue };
-            if let Err(failure) = self.client.patch::<Pod>(&Key::of(start.pod), &patch).await {
-                self.expected.forget(key, &start.pod.metadata.uid);
-                if !failure.is_not_found() {
-                    failed.get_or_insert(failure);
+            match self.client.patch::<Pod>(&Key::of(start.pod), &patch).await {
+                Ok(_) => {
+                    let opened = opened(start, &workload, self.gates, self.clock.time());
+                    opened.iter().for_each(|opened| (self.on_opened)(opened));
+                }
+                Err(failure) => {
+                    self.expected.forget(key, &start.pod.metadata.uid);
+                    if !failure.is_not_found() {
+                        failed.get_or_insert(failure);
+                    }
                 }
             }
         }

@@ -95,6 +95,22 @@ async fn pods_of_a_job_are_sent_to_the_nodes_of_one_rack_and_follow_when_a_node_
 }
 
 #[tokio::test(start_paused = true)]
+async fn how_long_pods_waited_for_their_places_is_measured() {
+    let bed = racks().await;
+    submit(&bed, "first", 3).await;
+    bed.pass(20).await;
+    make_pods(&bed, "first", &["a", "b", "c"]).await;
+    let text = bed.observer.metrics().await.unwrap_or_default();
+    let told = |of: &str| {
+        let name = format!("kueue_pod_scheduling_gate_removal_seconds_{of}{{");
+        let line = text.lines().find(|line| line.starts_with(&name) && line.contains("\"kueue.x-k8s.io/topology\""));
+        line.and_then(|line| line.rsplit(' ').next()?.parse::<f64>().ok()).unwrap_or_default()
+    };
+    assert!((told("count") - 3.0).abs() < f64::EPSILON, "{text}");
+    assert!(told("sum") >= 60.0, "each of them waited twenty seconds: {text}");
+}
+
+#[tokio::test(start_paused = true)]
 async fn pods_that_are_not_ours_take_room_until_they_are_gone() {
     let bed = racks().await;
     let stranger = json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "stranger"}, "spec": {
