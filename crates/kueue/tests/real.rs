@@ -17,7 +17,7 @@ use kueue_testbed::nodes::NodeGroup;
 use kueue_testbed::process::Process;
 use kueue_testbed::recipe::Program;
 use kueue_testbed::scenario::Scenario;
-use kueue_testbed::{Plane, PlaneSpec, Planes, Problem, Profile, Result, recipe, toolchain};
+use kueue_testbed::{Plane, PlaneSpec, Planes, Problem, Profile, Result, audit, recipe, toolchain};
 use serde_json::json;
 
 /// More only compete for the machine.
@@ -44,7 +44,8 @@ fn run(words: &[String]) -> Result<usize> {
     let cache = Cache::find()?;
     toolchain::build(&cache, &mut say)?;
     let bed = format!("manager-{:08x}", recipe::fnv1a(&[env!("CARGO_MANIFEST_DIR")]) & 0xffff_ffff);
-    let planes = Planes::start(&cache, &bed, vec![PlaneSpec::new(Profile::Full, nodes())], &mut say)?;
+    let spec = PlaneSpec { audits: true, ..PlaneSpec::new(Profile::Full, nodes()) };
+    let planes = Planes::start(&cache, &bed, vec![spec], &mut say)?;
     let plane = planes.plane(1)?;
     install(&plane, &cache.program(Program::Kubectl))?;
     let mut operators = play_operators(&plane)?;
@@ -65,6 +66,10 @@ fn run(words: &[String]) -> Result<usize> {
         failed.append(&mut not);
     }
     operators.check()?;
+    let forbidden = audit::forbidden(&audit::events(plane.info())?);
+    if !forbidden.is_empty() {
+        failed.push(("rights".to_string(), format!("the shipped roles lack:\n{}", forbidden.join("\n"))));
+    }
     for (name, problem) in &failed {
         println!("\n---- {name} ----\n{problem}");
     }

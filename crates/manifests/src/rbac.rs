@@ -11,6 +11,7 @@ use crate::manager::SERVICE_ACCOUNT;
 const READ: &[&str] = &["get", "list", "watch"];
 const UPDATE_STATUS: &[&str] = &["get", "patch", "update"];
 const CHANGE: &[&str] = &["get", "list", "patch", "update", "watch"];
+const CREATE_AND_CHANGE: &[&str] = &["create", "get", "list", "patch", "update", "watch"];
 const CHANGE_AND_DELETE: &[&str] = &["delete", "get", "list", "patch", "update", "watch"];
 const EVERYTHING: &[&str] = &["create", "delete", "get", "list", "patch", "update", "watch"];
 
@@ -174,7 +175,9 @@ const IN_NAMESPACE: &[(&str, &[Grant])] = &[
         ],
     ),
     ("kueue-manager-clusterprofiles", &[grant("multicluster.x-k8s.io", &["clusterprofiles"], READ)]),
-    ("kueue-manager-secrets", &[grant("", &["secrets"], CHANGE)]),
+    // A certificate that somebody deletes is made again. What is created cannot be limited by its name, and what a
+    // configuration calls the Secret, or the kubeconfigs of other clusters, is not known here.
+    ("kueue-manager-secrets", &[grant("", &["secrets"], CREATE_AND_CHANGE)]),
 ];
 
 /// The service account, its roles, and the roles for people.

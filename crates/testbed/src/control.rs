@@ -27,6 +27,8 @@ pub struct PlaneSpec {
     pub nodes: Vec<NodeGroup>,
     /// Forgets history after a few seconds, so that old continue tokens and versions expire.
     pub forgets_history: bool,
+    /// Writes down who asked for what, for [`audit`](crate::audit).
+    pub audits: bool,
     /// The program of our manager, which is then installed and runs with the rights of its account.
     pub manager: Option<PathBuf>,
 }
@@ -34,7 +36,7 @@ pub struct PlaneSpec {
 impl PlaneSpec {
     /// A control plane of this profile with these nodes.
     pub fn new(profile: Profile, nodes: Vec<NodeGroup>) -> PlaneSpec {
-        PlaneSpec { profile, nodes, forgets_history: false, manager: None }
+        PlaneSpec { profile, nodes, forgets_history: false, audits: false, manager: None }
     }
 }
 

@@ -45,7 +45,7 @@ impl Embedded {
         Ok(Self::around(server, runtime))
     }
 
-    /// A server that somebody else started in that runtime, whose clock is paused.
+    /// A server that somebody else started in that runtime; it lives in the runtime's time.
     pub fn around(server: ApiServer, runtime: Runtime) -> Self {
         Self { runtime, server, played: Vec::new(), patience: 1 }
     }

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
+use crate::audit;
 use crate::cache::{Cache, make_dir, write};
 use crate::control::{PlaneInfo, PlaneSpec, Profile, ProgramStatus};
 use crate::egress::{self, Routes};
@@ -46,6 +47,7 @@ impl Launch {
         write_secret(&dir.join("kubeconfig"), &kubeconfig)?;
         write(&dir.join("stages.yaml"), STAGES)?;
         write(&dir.join("egress.json"), &egress::configuration(&dir.join("egress.sock")))?;
+        write(&dir.join("audit.json"), &audit::policy())?;
         let routes = Routes::default();
         Ok(Launch { spec, routes, number, cache: cache.clone(), dir, ports, keys, client, processes: Vec::new() })
     }
@@ -109,6 +111,14 @@ impl Launch {
             ("max-mutating-requests-inflight", "2500"),
             ("shutdown-delay-duration", "0s"),
         ]);
+        if self.spec.audits {
+            let (policy, log) = (self.path("audit.json"), audit::file(&self.dir.join("logs")));
+            list.extend(flags(&[
+                ("audit-policy-file", &policy),
+                ("audit-log-path", &log.display().to_string()),
+                ("audit-log-mode", "blocking"),
+            ]));
+        }
         if self.spec.forgets_history {
             list.push("--etcd-compaction-interval=4s".to_string());
         }

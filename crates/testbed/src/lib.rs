@@ -2,8 +2,9 @@
 //!
 //! It builds etcd, the API server, the controllers, the scheduler and KWOK from pinned Go modules, starts one or
 //! several control planes on loopback, and stops them again. Nothing here knows of Kueue but [`manager`], which installs
-//! what `dist/` has.
+//! what `dist/` has, and [`audit`], which tells what it did.
 
+pub mod audit;
 pub mod bed;
 pub mod cache;
 pub mod control;

@@ -18,13 +18,11 @@ use crate::problem::{Problem, Result};
 use crate::process::Process;
 
 const MANIFESTS: &str = include_str!("../../../dist/manifests.yaml");
-const NAMESPACE: &str = "kueue-system";
-const ACCOUNT: &str = "kueue-controller-manager";
+pub(crate) const NAMESPACE: &str = "kueue-system";
+pub(crate) const ACCOUNT: &str = "kueue-controller-manager";
 /// The configuration that says nothing.
 pub(crate) const DEFAULTS: &str = "apiVersion: config.kueue.x-k8s.io/v1beta2\nkind: Configuration\n";
 const WEBHOOK_SERVICE: (&str, u16) = ("kueue-webhook-service", 443);
-/// The manager is a process here and no pod, and serves no API of its own yet.
-const LEFT_OUT: [&str; 2] = ["Deployment", "APIService"];
 /// How long the manager may take until it knows everything and its webhooks can be reached.
 const READY_WITHIN: Duration = Duration::from_secs(120);
 /// How long an API server may take to serve a new kind.
@@ -55,10 +53,8 @@ pub(crate) fn install(reach: &Reach<'_>, kubectl: &Path) -> Result<String> {
     let objects: Vec<Value> = serde_saphyr::from_multiple(MANIFESTS)
         .map_err(|error| Problem::new(format!("the manifests cannot be read: {error}")))?;
     let text = |value: &Value| value.as_str().unwrap_or_default().to_string();
-    let items = objects.iter().filter(|object| !LEFT_OUT.contains(&text(&object["kind"]).as_str()));
-    let list = json!({"apiVersion": "v1", "kind": "List", "items": items.collect::<Vec<_>>()});
-    let file = reach.info.logs.with_file_name("manifests.json");
-    write(&file, &list.to_string())?;
+    let file = reach.info.logs.with_file_name("manifests.yaml");
+    write(&file, MANIFESTS)?;
     let said = Command::new(kubectl)
         .arg("apply")
         .arg("-f")

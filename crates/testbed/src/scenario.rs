@@ -15,6 +15,7 @@
 //! that cluster-scoped objects get names of their own, too. All that a scenario applied is deleted at its end.
 
 mod matching;
+mod memory;
 mod templates;
 #[cfg(test)]
 mod tests;
@@ -31,6 +32,7 @@ use crate::http::{Request, Response};
 use crate::problem::{Problem, Result};
 
 use matching::Pattern;
+use memory::{Memory, Remember};
 use templates::Templates;
 
 /// How often an expectation is looked at again.
@@ -73,6 +75,8 @@ enum Step {
     /// Somebody changes an object.
     Patch(Patch),
     Delete(Target),
+    /// What only the server knows, to be said again.
+    Remember(Remember),
     /// The same again and again.
     Repeat(Repeat),
     /// A step that somebody says no to.
@@ -204,7 +208,14 @@ impl Scenario {
         if let Some(need) = self.needs.iter().find(|need| !bed.has(**need)) {
             return Err(Problem::new(format!("the scenario needs {need}, which this bed does not play")));
         }
-        let mut run = Run { scenario: self, bed, namespace, discovery: Discovery::default(), applied: Vec::new() };
+        let mut run = Run {
+            scenario: self,
+            bed,
+            namespace,
+            discovery: Discovery::default(),
+            memory: Memory::default(),
+            applied: Vec::new(),
+        };
         let space = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}});
         let mut result = run.apply(&space).and_then(|()| run.await_service_account());
         for (index, step) in self.steps.iter().enumerate() {
@@ -222,6 +233,7 @@ struct Run<'a> {
     bed: &'a dyn Bed,
     namespace: &'a str,
     discovery: Discovery,
+    memory: Memory,
     /// Paths of what was applied, in order.
     applied: Vec<String>,
 }
@@ -237,6 +249,7 @@ impl Run<'_> {
             Step::Expect(expectation) => self.expect(expectation),
             Step::Patch(patch) => self.patch(patch),
             Step::Delete(target) => self.delete(target),
+            Step::Remember(remember) => self.remember(remember),
             Step::Repeat(Repeat { times, steps }) => {
                 (0..*times).try_for_each(|_| steps.iter().try_for_each(|step| self.step(step)))
             }
@@ -262,7 +275,14 @@ impl Run<'_> {
         self.discovery.resource(self.bed, api_version, kind)
     }
 
+    fn remember(&mut self, remember: &Remember) -> Result<()> {
+        let path = self.path(&remember.of)?;
+        let object = self.send(&Request::get(path.as_str()))?.success(&format!("cannot read {path}"))?;
+        self.memory.keep(remember, &object)
+    }
+
     fn apply(&mut self, object: &Value) -> Result<()> {
+        let object = self.memory.fill(object)?;
         let text = |value: &Value, what: &str| {
             value.as_str().map(String::from).ok_or_else(|| Problem::new(format!("an applied object needs {what}")))
         };
@@ -270,7 +290,7 @@ impl Run<'_> {
         let name = text(&object["metadata"]["name"], "metadata.name")?;
         let namespace = object["metadata"]["namespace"].as_str().unwrap_or(self.namespace);
         let path = self.resource(&api_version, &kind)?.object(namespace, &name);
-        let answer = self.write(&Request::apply(&path, MANAGER, object.clone()))?;
+        let answer = self.write(&Request::apply(&path, MANAGER, object))?;
         answer.success(&format!("cannot apply {kind} {name}"))?;
         self.applied.push(path);
         Ok(())

@@ -12,6 +12,7 @@ use kueue_core::label as labels;
 
 use super::{Action, Look, Outcome, Over, Surroundings, is_true, key};
 use crate::job::{Job, Stop, StopReason};
+use crate::kinds::pod::group::is_group_workload;
 use crate::kinds::ray;
 use crate::report::Report;
 use crate::start;
@@ -102,6 +103,8 @@ impl<J: Job> Look<'_, J> {
         match controller {
             Some(owner) if owner.uid != uid => return Ok(None),
             Some(_) => {}
+            // The pods of a group own it together, and nobody controls it.
+            None if is_group_workload(&found) => return Ok(None),
             None => {
                 let owner = controller_reference(&self.job);
                 found = self.change(&found, |owned| {

@@ -229,6 +229,9 @@ fn a_prebuilt_workload_is_adopted_or_waited_for() {
     };
     check(&job(name.clone()), vec![], "prebuilt workload not found");
     check(&job(name.clone()), mine(json!({"metadata": {"ownerReferences": []}})), "update to lq 2");
+    // Pods of a group own their Workload together, so nobody controls it; it is theirs all the same.
+    let group = json!({"ownerReferences": [], "annotations": {"kueue.x-k8s.io/is-group-workload": "true"}});
+    check(&job(name.clone()), mine(json!({"metadata": group})), "prebuilt workload not found");
     check(&job(name.clone()), mine(json!({})), "");
     check(
         &job(name),

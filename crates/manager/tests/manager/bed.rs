@@ -112,8 +112,10 @@ async fn install(server: &ApiServer, path: &str, object: &Value) {
     assert_eq!(answer.status(), 201, "{object}");
 }
 
-/// Lets the API server ask a manager, as the shipped configurations say: whichever `answering` names, if any does.
-pub(crate) async fn install_webhooks(server: &ApiServer, answering: watch::Receiver<Option<Observer>>) {
+const WEBHOOKS: &str = "kueue-system/kueue-webhook-service:443";
+
+/// What the shipped manifests say about whom the API server has to ask.
+async fn install_configurations(server: &ApiServer) {
     for object in kueue_manifests::install::objects(&kueue_manifests::install::Options::default()) {
         let path = match object["kind"].as_str().unwrap_or_default() {
             "Namespace" => "/api/v1/namespaces",
@@ -124,6 +126,17 @@ pub(crate) async fn install_webhooks(server: &ApiServer, answering: watch::Recei
         };
         install(server, path, &object).await;
     }
+}
+
+/// Lets the API server ask a manager, as the shipped configurations say, over HTTPS at a port of this machine.
+pub(crate) async fn install_webhooks_at(server: &ApiServer, port: u16) {
+    install_configurations(server).await;
+    server.server().dialer.route_to_port(WEBHOOKS, port);
+}
+
+/// The same without a socket: whichever manager `answering` names, if any does.
+pub(crate) async fn install_webhooks(server: &ApiServer, answering: watch::Receiver<Option<Observer>>) {
+    install_configurations(server).await;
     let service = tower::service_fn(move |request: dial::Request| {
         let observer = answering.borrow().clone();
         async move {
@@ -137,7 +150,7 @@ pub(crate) async fn install_webhooks(server: &ApiServer, answering: watch::Recei
             Ok::<_, Infallible>(answer.unwrap_or_else(nobody))
         }
     });
-    server.server().dialer.route_to_service("kueue-system/kueue-webhook-service:443", service);
+    server.server().dialer.route_to_service(WEBHOOKS, service);
 }
 
 /// Shows the log of tests that fail; KUEUE_TEST_LOG says how much.

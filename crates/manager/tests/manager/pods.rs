@@ -146,21 +146,6 @@ async fn pods_that_disagree_about_their_group_wait() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_group_cannot_use_the_admission_of_another_job() {
-    let bed = bed("5").await;
-    bed.submit("job", 1, "1").await;
-    let name = bed.workload_of("job").await["metadata"]["name"].as_str().unwrap().to_owned();
-    join(&bed, "a1", &name, "1").await;
-    assert_eq!(gates(&bed, "a1").await, WAITS);
-    let owners = bed.workload_of("job").await["metadata"]["ownerReferences"].clone();
-    assert_eq!(owners.as_array().map(Vec::len), Some(1), "{owners}");
-    bed.delete(&format!("{PODS}/a1")).await;
-    bed.pass(2).await;
-    assert_eq!(gates(&bed, "a1").await, "gone", "it does not wait for us");
-    assert_ne!(bed.workload_of("job").await["metadata"]["finalizers"], json!(null), "the job keeps its quota");
-}
-
-#[tokio::test(start_paused = true)]
 async fn pods_of_an_evicted_group_are_told_why_and_deleted() {
     let bed = bed("2").await;
     join(&bed, "a1", "a", "1").await;

@@ -9,10 +9,10 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use kueue_api::config::{DEFAULT_NAMESPACE, load};
-use kueue_apiserver::ApiServer;
 use kueue_apiserver::faults::{Faults, Rule};
+use kueue_apiserver::{ApiServer, Settings};
 use kueue_core::gates::Gates;
-use kueue_manager::{Manager, Observer, keep_registered};
+use kueue_manager::{Manager, Observer, keep_registered, serve};
 use kueue_runtime::clock::Clock;
 use kueue_testbed::Result;
 use kueue_testbed::bed::{Bed as _, Need};
@@ -23,9 +23,10 @@ use kueue_world::World;
 use kueue_world::autoscaler::Temper;
 use kueue_world::behaviour::Defaults;
 use serde_json::{Value, json};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::sync::watch;
 
-use crate::bed::{START, faulty_client, image, install_webhooks, show_log};
+use crate::bed::{START, faulty_client, image, install_webhooks, install_webhooks_at, show_log};
 
 /// What a manager has to live with.
 #[derive(Clone, Copy, PartialEq)]
@@ -37,7 +38,17 @@ enum Weather {
     Killed,
 }
 
+/// How the API server reaches the manager.
+#[derive(Clone, Copy, PartialEq)]
+enum Line {
+    /// Without sockets, so that time can be virtual.
+    InProcess,
+    /// Over HTTPS, as it is shipped; sockets take real time.
+    Https { webhooks: u16, probes: u16 },
+}
+
 const FAULT_RATE: f64 = 0.03;
+const LOOK_EVERY: Duration = Duration::from_millis(100);
 const KILLED_EVERY: Duration = Duration::from_millis(3700);
 /// How much longer than usual things may take when something goes wrong all the time.
 const PATIENCE: u32 = 20;
@@ -47,7 +58,18 @@ fn folder() -> PathBuf {
 }
 
 fn check(name: &str, weather: Weather) {
-    play(name, weather, None);
+    play(name, weather, None, Line::InProcess);
+}
+
+/// In fine weather, with the sockets and certificates of production.
+fn check_over_https(name: &str) {
+    let free = || std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    // Both are open before one is closed, so that they differ.
+    let (webhooks, probes) = (free(), free());
+    let port = |listener: &std::net::TcpListener| listener.local_addr().unwrap().port();
+    let line = Line::Https { webhooks: port(&webhooks), probes: port(&probes) };
+    drop((webhooks, probes));
+    play(name, Weather::Fine, None, line);
 }
 
 /// The same with the autoscaler's API, and an autoscaler that does what the seed says.
@@ -56,13 +78,17 @@ fn check_autoscaled(name: &str, weather: Weather, seed: u64) {
     let (silent, sold_out, failing) = (20, 20, 30);
     let (flapping, lying, expiring) = (20, 20, 20);
     let temper = Temper { seed, silent, sold_out, failing, flapping, lying, expiring, revoking: 0, dead };
-    play(name, weather, Some(temper));
+    play(name, weather, Some(temper), Line::InProcess);
 }
 
-fn play(name: &str, weather: Weather, temper: Option<Temper>) {
+fn play(name: &str, weather: Weather, temper: Option<Temper>, line: Line) {
     show_log();
     let scenario = Scenario::read(&folder().join(format!("{name}.yaml")), name).unwrap();
-    let bed = Embedded::start_from(Some(image()), [1; 32]).unwrap().playing(Need::Workloads);
+    let bed = match line {
+        Line::InProcess => Embedded::start_from(Some(image()), [1; 32]).unwrap(),
+        Line::Https { .. } => in_real_time().playing(Need::Certificates),
+    };
+    let bed = bed.playing(Need::Workloads);
     let bed = if weather == Weather::Fine { bed } else { bed.with_patience(PATIENCE) };
     let config = scenario.manager.clone().unwrap_or_else(|| json!({}));
     let server = bed.server().clone();
@@ -70,8 +96,16 @@ fn play(name: &str, weather: Weather, temper: Option<Temper>) {
     let (answering, answers) = watch::channel(None);
     let is_answering = answering.subscribe();
     bed.within(async {
-        install_webhooks(&server, answers).await;
-        let clock = Clock::starting_at(START.parse().unwrap());
+        let clock = match line {
+            Line::InProcess => {
+                install_webhooks(&server, answers).await;
+                Clock::starting_at(START.parse().unwrap())
+            }
+            Line::Https { webhooks, .. } => {
+                install_webhooks_at(&server, webhooks).await;
+                Clock::of_the_machine()
+            }
+        };
         let reliable = faulty_client(&server, &Faults::new(0, []));
         let pods = Defaults { domain: "test.example.com".to_owned(), ..Defaults::default() };
         if temper.is_some() {
@@ -86,7 +120,7 @@ fn play(name: &str, weather: Weather, temper: Option<Temper>) {
         tokio::spawn(async move {
             // Who asks for managers is gone when the test is over.
             while wanted.wait_for(|is_wanted| *is_wanted).await.is_ok() {
-                let (manager, observer) = manager(&config, client.clone(), clock);
+                let (manager, observer) = manager(&config, client.clone(), clock, line);
                 let manager = tokio::spawn(manager);
                 let killed = async {
                     match weather {
@@ -96,6 +130,9 @@ fn play(name: &str, weather: Weather, temper: Option<Temper>) {
                 };
                 let answer = async {
                     observer.ready().await;
+                    if let Line::Https { probes, .. } = line {
+                        until_ready(probes).await;
+                    }
                     answering.send_replace(Some(observer.clone()));
                     std::future::pending::<()>().await;
                 };
@@ -164,20 +201,63 @@ impl kueue_testbed::bed::Bed for Managed {
 }
 
 /// A manager that runs and tells the API server about itself, and who looks at it.
-fn manager(config: &Value, client: kube::Client, clock: Clock) -> (impl Future<Output = ()> + use<>, Observer) {
+fn manager(
+    config: &Value,
+    client: kube::Client,
+    clock: Clock,
+    line: Line,
+) -> (impl Future<Output = ()> + use<>, Observer) {
     let mut config = config.clone();
     config["apiVersion"] = "config.kueue.x-k8s.io/v1beta2".into();
     config["kind"] = "Configuration".into();
     // Whoever is killed leaves its Lease behind, and the next one would wait for it.
     config["leaderElection"] = json!({"leaderElect": false});
+    if let Line::Https { webhooks, probes } = line {
+        config["webhook"] = json!({"host": "127.0.0.1", "port": webhooks});
+        config["health"] = json!({"healthProbeBindAddress": format!("127.0.0.1:{probes}")});
+        config["metrics"] = json!({"bindAddress": "0"});
+    }
     let config = load(&config.to_string(), DEFAULT_NAMESPACE).unwrap();
     let manager = Manager::new(config.clone(), Gates::default(), client.clone(), clock, "manager".to_owned());
     let observer = manager.observer();
-    let registering = keep_registered(&config, &observer, client, clock);
-    let running = async {
-        tokio::join!(manager.run(), registering);
+    let observing = observer.clone();
+    let running = async move {
+        match line {
+            Line::InProcess => {
+                tokio::join!(manager.run(), keep_registered(&config, &observing, client, clock));
+            }
+            Line::Https { .. } => {
+                let serving = serve(&config, &observing, client, clock).await.unwrap();
+                tokio::join!(manager.run(), serving);
+            }
+        }
     };
     (running, observer)
+}
+
+/// A bed that lives in the time of the machine.
+fn in_real_time() -> Embedded {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let server = runtime.block_on(async {
+        let clock = kueue_apiserver::clock::Clock::starting_at(Clock::of_the_machine().now());
+        ApiServer::start(Settings { collects: true, image: Some(image()), ..Settings::new(clock, [1; 32]) })
+    });
+    Embedded::around(server, runtime)
+}
+
+/// Waits as the kubelet does until the API server can ask the manager.
+async fn until_ready(probes: u16) {
+    loop {
+        let mut answer = String::new();
+        if let Ok(mut stream) = tokio::net::TcpStream::connect(("127.0.0.1", probes)).await {
+            stream.write_all(b"GET /readyz HTTP/1.1\r\nHost: it\r\nConnection: close\r\n\r\n").await.unwrap();
+            stream.read_to_string(&mut answer).await.unwrap();
+        }
+        if answer.starts_with("HTTP/1.1 200") {
+            return;
+        }
+        tokio::time::sleep(LOOK_EVERY).await;
+    }
 }
 
 fn nodes() -> Vec<Value> {
@@ -191,12 +271,13 @@ macro_rules! scenarios {
     (
         always { $($test:ident $file:literal)* }
         in_fine_weather { $($fine:ident $fine_file:literal)* }
-        on_real_clusters { $($real_file:literal)* }
+        over_https { $($https:ident $https_file:literal)* }
         autoscaled $autoscaled:literal { $($seeded:ident $weather:ident $seed:literal)* }
     ) => {
         mod in_fine_weather {
             $(#[test] fn $test() { super::check($file, super::Weather::Fine); })*
             $(#[test] fn $fine() { super::check($fine_file, super::Weather::Fine); })*
+            $(#[test] fn $https() { super::check_over_https($https_file); })*
         }
 
         mod with_faults {
@@ -218,7 +299,7 @@ macro_rules! scenarios {
             let mut files: Vec<String> =
                 files.map(|path| path.file_stem().unwrap().to_string_lossy().into_owned()).collect();
             files.sort();
-            let mut run = vec![$($file,)* $($fine_file,)* $($real_file,)* $autoscaled];
+            let mut run = vec![$($file,)* $($fine_file,)* $($https_file,)* $autoscaled];
             run.sort_unstable();
             assert_eq!(files, run);
         }
@@ -245,12 +326,14 @@ scenarios! {
     quota_changes_under_load "quota-change"
     a_single_job_completes "single-job"
     queues_are_stopped_and_drained "stop-and-drain"
+    an_owner_of_the_same_name_is_another "owner-replaced"
     jobs_without_a_queue_wait_in_the_one_for_everybody "default-queue"
     a_deployment_is_scaled_and_rolled "deployment"
     pods_start_together "pods-gang"
     a_group_is_edited_halfway "pods-group-edited"
     a_member_of_a_group_is_deleted "pods-member-deleted"
     a_member_of_a_group_dies "pods-member-dies"
+    a_group_cannot_use_the_admission_of_another_job "pods-name-collision"
     a_group_has_one_pod_too_many "pods-one-too-many"
     nobody_leaves_a_queue_behind "queue-left"
     a_statefulset_goes_to_zero_and_back "statefulset"
@@ -264,8 +347,10 @@ scenarios! {
     a_webhook_is_killed_and_comes_back "webhook-killed"
     }
 
-    // Here nobody speaks TLS.
-    on_real_clusters { "certificate-rotation" }
+    over_https {
+    a_certificate_is_replaced_again_and_again "certificate-rotation"
+    a_certificate_is_deleted "certificate-deleted"
+    }
 
     // The seeds are arbitrary; each is another autoscaler.
     autoscaled "autoscaled-jobs" {
