@@ -8,9 +8,10 @@ use super::{Stage, manner};
 use crate::topology::place::Manner;
 use crate::topology::search::Habits;
 
-/// Two blocks of two racks of three hosts.
+/// A zone of two blocks and one of a single block; a block has two racks of two hosts.
 const HOSTS: usize = 12;
-const LEVELS: [&str; 3] = ["block", "rack", "host"];
+const LEVELS: [&str; 4] = ["zone", "block", "rack", "host"];
+const LOWEST: usize = LEVELS.len() - 1;
 
 #[derive(Clone, Debug)]
 enum Step {
@@ -25,10 +26,11 @@ enum Step {
 struct Question {
     cpu: i64,
     slices: i32,
-    /// A level of [`LEVELS`] and how many pods stay together there.
-    slice: Option<(usize, i32)>,
+    /// Levels of [`LEVELS`] and how many pods stay together there: slices, then groups within slices.
+    layers: Vec<(usize, i32)>,
     mode: Mode,
     fills_gaps: bool,
+    is_balanced: bool,
     /// What a leader needs that goes with the pods.
     leader: Option<i64>,
 }
@@ -40,26 +42,47 @@ enum Mode {
     Anywhere,
 }
 
-fn path(host: usize) -> [String; 3] {
-    [format!("b{}", host / 6), format!("r{}", host / 3), format!("x{host}")]
+fn path(host: usize) -> [String; 4] {
+    [format!("z{}", host / 8), format!("b{}", host / 4), format!("r{}", host / 2), format!("x{host}")]
+}
+
+/// Slices of a level that is not above the given one, with up to three layers of groups in them.
+fn layers(least: usize) -> impl Strategy<Value = Vec<(usize, i32)>> {
+    let size = prop_oneof![Just(1), Just(2), Just(3), Just(4), Just(6), Just(8)];
+    (least..=LOWEST, size, proptest::collection::vec((any::<bool>(), 1..=4_i32), LOWEST)).prop_map(
+        |(outer, size, below)| {
+            let mut layers = vec![(outer, size)];
+            for (level, (is_layer, divisor)) in (outer + 1..=LOWEST).zip(below) {
+                let above = layers[layers.len() - 1].1;
+                if is_layer && above % divisor == 0 {
+                    layers.push((level, above / divisor));
+                }
+            }
+            layers
+        },
+    )
 }
 
 fn question() -> impl Strategy<Value = Question> {
     let mode = prop_oneof![
-        (0..3_usize).prop_map(Mode::Required),
-        (0..3_usize).prop_map(Mode::Preferred),
+        (0..=LOWEST).prop_map(Mode::Required),
+        (0..=LOWEST).prop_map(Mode::Preferred),
         Just(Mode::Anywhere)
     ];
-    let slice = prop_oneof![Just(None), (0..3_usize, 1..=3_i32).prop_map(Some)];
     let leader = prop_oneof![3 => Just(None), 1 => (1..=3_i64).prop_map(Some)];
-    (1..=2_i64, 1..=3_i32, slice, mode, any::<bool>(), leader).prop_map(
-        |(cpu, slices, slice, mode, fills_gaps, leader)| {
-            // Slices are never wider than where all pods belong.
-            let slice = slice.map(|(level, size)| match mode {
-                Mode::Required(least) | Mode::Preferred(least) => (level.max(least), size),
-                Mode::Anywhere => (2, size),
-            });
-            Question { cpu, slices, slice, mode, fills_gaps, leader }
+    let asked = mode.prop_flat_map(|mode| {
+        // Slices are never wider than where all pods belong.
+        let least = match mode {
+            Mode::Required(least) | Mode::Preferred(least) => least,
+            Mode::Anywhere => LOWEST,
+        };
+        (Just(mode), prop_oneof![Just(Vec::new()), layers(least)])
+    });
+    (1..=2_i64, 1..=3_i32, asked, any::<bool>(), any::<bool>(), leader).prop_map(
+        |(cpu, slices, (mode, layers), fills_gaps, is_balanced, leader)| {
+            // Trying every way takes too long for more pods than that.
+            let slices = if layers.first().is_some_and(|(_, size)| *size > 4) { 1 } else { slices };
+            Question { cpu, slices, layers, mode, fills_gaps, is_balanced, leader }
         },
     )
 }
@@ -84,7 +107,7 @@ struct Model {
 
 impl Question {
     fn pods(&self) -> i32 {
-        self.slices * self.slice.map_or(1, |(_, size)| size)
+        self.slices * self.layers.first().map_or(1, |(_, size)| *size)
     }
 
     fn line(&self) -> String {
@@ -94,8 +117,10 @@ impl Question {
             Mode::Preferred(level) => line += &format!(" preferred={}", LEVELS[level]),
             Mode::Anywhere => line += " anywhere",
         }
-        if let Some((level, size)) = self.slice {
-            line += &format!(" slices={}:{size}", LEVELS[level]);
+        if !self.layers.is_empty() {
+            let layers: Vec<String> =
+                self.layers.iter().map(|(level, size)| format!("{}:{size}", LEVELS[*level])).collect();
+            line += &format!(" slices={}", layers.join(","));
         }
         if let Some(cpu) = self.leader {
             line += &format!(" leader={cpu}");
@@ -104,7 +129,7 @@ impl Question {
     }
 
     fn manner(&self) -> Manner {
-        let habits = Habits { fills_gaps: self.fills_gaps, ..manner().habits };
+        let habits = Habits { fills_gaps: self.fills_gaps, is_balanced: self.is_balanced, ..manner().habits };
         Manner { habits, ..manner() }
     }
 
@@ -117,7 +142,7 @@ impl Question {
             }
             sums
         };
-        let is_whole = self.slice.is_none_or(|(level, size)| domains(level).values().all(|count| count % size == 0));
+        let is_whole = self.layers.iter().all(|(level, size)| domains(*level).values().all(|count| count % size == 0));
         let is_close = match self.mode {
             Mode::Required(level) => {
                 let mut all = domains(level);
@@ -155,6 +180,16 @@ impl Model {
         left: i32,
         pods: &mut BTreeMap<usize, i32>,
     ) -> bool {
+        // A domain that ends here and was given a part of a slice or group is no place.
+        let is_torn = |level: usize, size: i32| {
+            let ended = host.checked_sub(1).map(|last| path(last)[level].clone());
+            let is_over = host == HOSTS || ended.as_ref().is_some_and(|ended| path(host)[level] != *ended);
+            let given = pods.iter().filter(|(known, _)| Some(&path(**known)[level]) == ended.as_ref());
+            is_over && given.map(|(_, count)| count).sum::<i32>() % size != 0
+        };
+        if question.layers.iter().any(|(level, size)| is_torn(*level, *size)) {
+            return false;
+        }
         if host == HOSTS {
             return left == 0 && question.is_met_by(pods, leader.map(|(host, _)| host));
         }
@@ -171,7 +206,7 @@ impl Model {
     /// A stage that knows all this and nothing of how it came to be.
     fn fresh(&self) -> Stage {
         let mut stage = Stage::new();
-        play(&mut stage, "levels block rack host");
+        play(&mut stage, "levels zone block rack host");
         for (host, cpu) in &self.cpu {
             play(&mut stage, &format!("node {} cpu={cpu}", path(*host).join("/")));
         }
