@@ -100,21 +100,25 @@ impl Engine {
         pins: Option<&[Vec<(ResourceId, FlavorId)>]>,
     ) -> Option<AssignmentView> {
         let (id, queue) = self.find(workload, queue)?;
-        let rules = self.queues[queue].rules.clone();
-        let replaced = self.replaced_slice(id, queue);
-        let plan = Plan {
-            workload: id,
-            queue,
-            node: self.queues[queue].node,
-            rules: &rules,
-            progress: None,
-            pins,
-            replaced: replaced.as_ref(),
-            oracle,
-        };
         let totals = self.workloads[id].totals(self.settings.gates);
-        let assignment = self.assign(&plan, &totals);
+        let assignment = self.with_plan(id, queue, pins, oracle, |engine, plan| engine.assign(plan, &totals));
         Some(self.assignment_view(id, &assignment))
+    }
+
+    /// Looks at a workload as its first attempt in a cycle does.
+    pub(super) fn with_plan<R>(
+        &mut self,
+        workload: WorkloadId,
+        queue: QueueId,
+        pins: Option<&[Vec<(ResourceId, FlavorId)>]>,
+        oracle: Oracle<'_>,
+        look: impl FnOnce(&mut Self, &Plan<'_>) -> R,
+    ) -> R {
+        let rules = self.queues[queue].rules.clone();
+        let replaced = self.replaced_slice(workload, queue);
+        let node = self.queues[queue].node;
+        let replaced = replaced.as_ref();
+        look(self, &Plan { workload, queue, node, rules: &rules, progress: None, pins, replaced, oracle })
     }
 
     pub(super) fn find(&self, workload: &Key, queue: &str) -> Option<(WorkloadId, QueueId)> {

@@ -1,7 +1,7 @@
 //! Where pods of a flavor would go.
 
 use super::preemption::WantedPodSet;
-use crate::assign::{Assignment, Oracle, Plan};
+use crate::assign::{Assignment, Oracle};
 use crate::change::PodSetSpec;
 use crate::effect::Key;
 use crate::engine::Engine;
@@ -32,19 +32,8 @@ impl Engine {
     pub fn would_place(&mut self, workload: &Key, queue: &str, given: &[WantedPodSet]) -> Result<Vec<Name>, String> {
         let Some((id, queue)) = self.find(workload, queue) else { return Ok(Vec::new()) };
         let mut assignment = Assignment::given(given, &mut self.names);
-        let rules = self.queues[queue].rules.clone();
-        let replaced = self.replaced_slice(id, queue);
-        let plan = Plan {
-            workload: id,
-            queue,
-            node: self.queues[queue].node,
-            rules: &rules,
-            progress: None,
-            pins: None,
-            replaced: replaced.as_ref(),
-            oracle: Oracle::Search,
-        };
-        let wanted = self.wanted_places(&plan, &mut assignment);
+        let wanted =
+            self.with_plan(id, queue, None, Oracle::Search, |engine, plan| engine.wanted_places(plan, &mut assignment));
         if let Some(why) = assignment.unplaceable(&self.names) {
             return Err(why);
         }
