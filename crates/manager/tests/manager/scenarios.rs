@@ -338,6 +338,11 @@ scenarios! {
     nobody_leaves_a_queue_behind "queue-left"
     a_statefulset_goes_to_zero_and_back "statefulset"
     older_versions_are_stored_and_read "stored-versions"
+    a_topology_goes_after_its_last_user "topology-deleted"
+    a_node_is_a_place_while_it_has_its_labels "topology-labels"
+    another_node_takes_the_pods_of_a_failed_one "topology-node-fails"
+    pods_run_in_racks_as_their_job_asks "topology-racks"
+    pods_of_nobody_take_room "topology-strangers"
     }
 
     // What they show depends on who is how fast.
