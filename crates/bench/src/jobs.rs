@@ -197,6 +197,7 @@ impl Jobs {
                     flavors: vec![("cpu".into(), "default".into())],
                     usage: vec![("cpu".into(), i64::from(job.cpu) * 1000 * i64::from(job.pods()))],
                     topology: place.cloned(),
+                    unreadable: None,
                     delayed: None,
                 }],
             })),

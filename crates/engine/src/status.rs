@@ -144,6 +144,8 @@ pub struct PodSetAdmission {
     pub usage: Vec<(Name, i64)>,
     /// Where its pods go.
     pub topology: Option<Arc<TopologyAssignment>>,
+    /// Why what was written about their places cannot be read, where that is so.
+    pub unreadable: Option<Name>,
     /// Present where its pods get their places only after its checks.
     pub delayed: Option<Delayed>,
 }

@@ -267,6 +267,10 @@ pub(crate) fn no_replacement(nodes: &[Name]) -> String {
     format!("Workload was evicted as there was no replacement for unhealthy node(s): {}", nodes.join(","))
 }
 
+pub(crate) fn unreadable_places(pod_set: &str, why: &str) -> String {
+    format!("The topology assignment of pod set {pod_set} cannot be read: {why}")
+}
+
 pub(crate) fn many_nodes_failed(nodes: &[Name]) -> String {
     let nodes: Vec<&str> = nodes.iter().map(|node| &**node).collect();
     format!("Workload eviction triggered due to multiple TAS assigned node failures, including: {}", nodes.join(", "))

@@ -4,6 +4,7 @@ mod configuration;
 mod kinds;
 mod requests;
 mod storm;
+mod topology;
 
 use std::fmt::{Debug, Display};
 use std::path::{Path, PathBuf};
@@ -99,6 +100,7 @@ pub fn all() -> Vec<Target> {
         text("field-query", &["metadata.name=a,status.phase!=Running", "a=b\\,c"], reprints::<FieldSelector>),
         configuration::target(),
         kinds::target(),
+        topology::target(),
         requests::target(),
         storm::target(),
     ]

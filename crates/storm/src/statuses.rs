@@ -4,10 +4,12 @@ use std::sync::Arc;
 
 use kueue_core::time::Time;
 use kueue_engine::{
-    Admission, CheckProgress, Condition, ConditionKind, PodSetAdmission, Requeue, Status, Verdict, WorkloadSpec,
+    Admission, CheckProgress, Condition, ConditionKind, DomainShare, PodSetAdmission, Requeue, Status,
+    TopologyAssignment, Verdict, WorkloadSpec,
 };
 
 use crate::objects::{FLAVORS, QUEUES, RESOURCES};
+use crate::places::{HOSTNAME, NODES, RACK};
 use crate::random::Random;
 use crate::world::World;
 
@@ -71,7 +73,7 @@ impl World {
         let Some(key) = self.any_workload(random) else { return };
         let queue = *random.pick(QUEUES);
         let amounts: Vec<i64> = (0..8).map(|_| self.amount(random)).collect();
-        let now = self.now;
+        let (now, has_nonsense) = (self.now, self.weather.has_nonsense);
         self.edit(&key, |spec| {
             let pod_sets = spec.pod_sets.iter().zip(&amounts).map(|(pod_set, amount)| PodSetAdmission {
                 name: if random.once_in(8) { "unheard-of".into() } else { pod_set.name.clone() },
@@ -81,7 +83,8 @@ impl World {
                     ((*random.pick(RESOURCES)).into(), if random.once_in(4) { "gone" } else { "f0" }.into()),
                 ],
                 usage: vec![("cpu".into(), *amount), ((*random.pick(RESOURCES)).into(), *amount)],
-                topology: None,
+                topology: random.once_in(2).then(|| Arc::new(anywhere(random, has_nonsense))),
+                unreadable: (has_nonsense && random.once_in(8)).then(|| "nonsense".into()),
                 delayed: None,
             });
             let admission = Admission { queue: queue.into(), pod_sets: pod_sets.collect() };
@@ -116,4 +119,23 @@ pub(crate) fn set(spec: &mut WorkloadSpec, kind: ConditionKind, verdict: Verdict
     conditions.retain(|condition| condition.kind != kind);
     let generation = spec.generation;
     conditions.push(Condition { kind, verdict, reason: reason.into(), message: "".into(), since, generation });
+}
+
+/// Places by somebody who knows little of the nodes: some are gone, some never were.
+fn anywhere(random: &mut Random, has_nonsense: bool) -> TopologyAssignment {
+    let levels: &[&str] = match random.below(4) {
+        0 => &[],
+        1 => &[RACK],
+        2 => &[RACK, HOSTNAME],
+        _ => &[HOSTNAME],
+    };
+    let share = |random: &mut Random| DomainShare {
+        values: levels
+            .iter()
+            .map(|_| if random.once_in(6) { "unheard-of" } else { *random.pick(NODES) }.into())
+            .collect(),
+        count: if has_nonsense { *random.pick(&[1, -1, 0, i32::MAX, i32::MIN]) } else { 1 },
+    };
+    let domains = (0..random.below(4)).map(|_| share(random)).collect();
+    TopologyAssignment { levels: levels.iter().map(|level| (*level).into()).collect(), domains }
 }

@@ -6,6 +6,7 @@ use kueue_api::kueue::names::condition;
 use kueue_api::kueue::topology_assignment::{self, TopologyDomainAssignment};
 use kueue_api::kueue::v1beta2 as api;
 use kueue_api::meta::{Condition, ConditionStatus};
+use kueue_core::field::Error;
 use kueue_core::gates::Gates;
 use kueue_core::resource::{Formatter, base_units};
 use kueue_engine as engine;
@@ -152,33 +153,40 @@ fn condition_from_engine(condition: &engine::Condition) -> Condition {
 }
 
 fn admission_to_engine(admission: &api::Admission) -> engine::Admission {
-    let pod_sets = admission.pod_set_assignments.iter().map(|assigned| engine::PodSetAdmission {
-        name: assigned.name.as_str().into(),
-        count: assigned.count,
-        flavors: assigned
-            .flavors
-            .iter()
-            .map(|(resource, flavor)| (resource.as_str().into(), flavor.as_str().into()))
-            .collect(),
-        usage: assigned
-            .resource_usage
-            .iter()
-            .map(|(resource, quantity)| (resource.as_str().into(), base_units(resource, quantity)))
-            .collect(),
-        topology: assigned.topology_assignment.as_ref().and_then(topology_to_engine).map(Arc::new),
-        delayed: match assigned.delayed_topology_request {
-            Some(api::DelayedTopologyRequestState::Pending) => Some(Delayed::Pending),
-            Some(api::DelayedTopologyRequestState::Ready) => Some(Delayed::Ready),
-            _ => None,
-        },
+    let pod_sets = admission.pod_set_assignments.iter().map(|assigned| {
+        let (topology, unreadable) = match assigned.topology_assignment.as_ref().map(topology_to_engine).transpose() {
+            Ok(topology) => (topology.map(Arc::new), None),
+            Err(why) => (None, Some(why.to_string().as_str().into())),
+        };
+        engine::PodSetAdmission {
+            name: assigned.name.as_str().into(),
+            count: assigned.count,
+            flavors: assigned
+                .flavors
+                .iter()
+                .map(|(resource, flavor)| (resource.as_str().into(), flavor.as_str().into()))
+                .collect(),
+            usage: assigned
+                .resource_usage
+                .iter()
+                .map(|(resource, quantity)| (resource.as_str().into(), base_units(resource, quantity)))
+                .collect(),
+            topology,
+            unreadable,
+            delayed: match assigned.delayed_topology_request {
+                Some(api::DelayedTopologyRequestState::Pending) => Some(Delayed::Pending),
+                Some(api::DelayedTopologyRequestState::Ready) => Some(Delayed::Ready),
+                _ => None,
+            },
+        }
     });
     engine::Admission { queue: admission.cluster_queue.as_str().into(), pod_sets: pod_sets.collect() }
 }
 
-/// The domains one by one. What cannot be read is no assignment: the pods have no place then.
-pub fn topology_to_engine(compact: &api::TopologyAssignment) -> Option<TopologyAssignment> {
-    let domains = topology_assignment::decode(compact).ok()?;
-    Some(TopologyAssignment {
+/// The domains one by one, or why they cannot be read.
+pub fn topology_to_engine(compact: &api::TopologyAssignment) -> Result<TopologyAssignment, Error> {
+    let domains = topology_assignment::decode(compact)?;
+    Ok(TopologyAssignment {
         levels: compact.levels.iter().map(|level| level.as_str().into()).collect(),
         domains: domains
             .iter()
@@ -206,12 +214,14 @@ fn admission_from_engine(
     formatter: &Formatter,
     gates: Gates,
 ) -> api::Admission {
-    // An assignment that says the same stays as it was written.
+    // An assignment that says the same, or that nobody can read, stays as it was written.
     let placed = |assigned: &engine::PodSetAdmission| {
-        let topology = assigned.topology.as_deref()?;
         let written = old?.pod_set_assignments.iter().find(|written| *written.name == *assigned.name);
         let written = written.and_then(|written| written.topology_assignment.clone());
-        let is_same = |written: &api::TopologyAssignment| topology_to_engine(written).as_ref() == Some(topology);
+        let is_same = |written: &api::TopologyAssignment| match topology_to_engine(written) {
+            Ok(written) => assigned.topology.as_deref() == Some(&written),
+            Err(_) => assigned.unreadable.is_some(),
+        };
         written.filter(is_same)
     };
     let encoded = |assigned: &engine::PodSetAdmission| topology_from_engine(assigned.topology.as_deref()?, gates);

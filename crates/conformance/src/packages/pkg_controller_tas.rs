@@ -1,6 +1,7 @@
 //! `pkg/controller/tas`: pods that are sent to their places, nodes that fail under them, and room that others take.
 
 use kueue_api::core_v1::Pod;
+use kueue_api::kueue::topology_assignment::assigned_nodes;
 use kueue_api::kueue::v1beta2::Workload;
 use kueue_controllers::topology::pods::{AtWork, asks_for_place, is_news, is_over, slice_values, takes_room};
 use kueue_controllers::topology::stranded::waiting_pods;
@@ -153,9 +154,18 @@ fn failing_nodes(case: &Case) -> Result<(), Failure> {
     let requests = case.raw("reconcileRequests").as_array().into_iter().flatten();
     let nodes: Vec<Name> =
         requests.filter_map(|request| request["NamespacedName"]["Name"].as_str()).map(Name::from).collect();
+    let is_told =
+        |node: &str| objects.iter().any(|object| object["kind"] == "Node" && object["metadata"]["name"] == node);
+    // A row tells of the nodes that it asks about. The others that pods have are there: Kueue is not asked about them.
+    let placed = &cluster.workloads["default/test-workload"].status;
+    for node in assigned_nodes(placed).map_err(|error| Failure(error.to_string()))? {
+        if !is_told(&node) && !nodes.iter().any(|asked| **asked == *node) {
+            let ready = json!([{"type": "Ready", "status": "True"}]);
+            cluster.add(&json!({"kind": "Node", "metadata": {"name": node}, "status": {"conditions": ready}}))?;
+        }
+    }
     for node in &nodes {
-        let is_there = objects.iter().any(|object| object["kind"] == "Node" && object["metadata"]["name"] == **node);
-        if !is_there {
+        if !is_told(node) {
             cluster.add(&json!({"kind": "Node", "metadata": {"name": node}}))?;
             cluster.engine.apply(Change::NodeGone(node.clone()), cluster.now);
         }

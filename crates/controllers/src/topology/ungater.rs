@@ -70,7 +70,7 @@ pub fn pods_to_start<'p>(workload: &Workload, pods: &[&'p Pod]) -> Result<Vec<St
     }
     for assigned in assignments(workload) {
         let Some(compact) = &assigned.topology_assignment else { continue };
-        // What cannot be read is no place; such a Workload is placed anew.
+        // What cannot be read is no place; such a Workload is evicted.
         let Ok(domains) = decode(compact) else { continue };
         let of_pod_set = |pod: &&&Pod| pod.metadata.labels.get(label::POD_SET) == Some(&assigned.name) && !is_over(pod);
         let pods: Vec<&'p Pod> = pods.iter().filter(of_pod_set).copied().collect();

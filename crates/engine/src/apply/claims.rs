@@ -115,7 +115,7 @@ impl Engine {
     }
 
     /// The nodes that an admission names.
-    fn nodes_of_admission(&self, id: WorkloadId) -> Vec<Name> {
+    pub(super) fn nodes_of_admission(&self, id: WorkloadId) -> Vec<Name> {
         let admission = self.workloads[id].status.admission.as_ref();
         let placed = admission.into_iter().flat_map(|admission| &admission.pod_sets);
         let by_node = placed

@@ -118,6 +118,10 @@ impl Engine {
         } else {
             self.sync_claim(id);
             self.queue_second_pass(id, 0, now);
+            // One that went while nobody looked is never heard of again.
+            let nodes = self.nodes_of_admission(id).into_iter();
+            let unknown: Vec<Name> = nodes.filter(|node| self.quotas.sites.node(node).is_none()).collect();
+            self.nodes_to_check.extend(unknown);
         }
         self.recount_unadmitted(id);
         self.unsettled.insert(id);

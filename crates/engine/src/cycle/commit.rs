@@ -193,6 +193,7 @@ impl Engine {
                     })
                     .collect(),
                 topology: pod_set.place.clone().map(Arc::new),
+                unreadable: None,
                 delayed: pod_set.delayed,
             })
             .collect()

@@ -16,6 +16,7 @@ use crate::text;
 impl Engine {
     pub(super) fn step_reserved(&mut self, id: WorkloadId, queue: Option<QueueId>, now: Time) -> Step {
         self.step_failed_check(id, now)
+            .or_else(|| self.step_unreadable(id, now))
             .or_else(|| self.step_local_queue(id, now))
             .or_else(|| self.step_cluster_queue(id, queue, now))
             .unwrap_or_else(|| self.step_limits(id, now))
@@ -63,6 +64,19 @@ impl Engine {
             let message = format!("Evicted due to {failed}").into();
             self.evict(id, &Eviction::new(text::ADMISSION_CHECK, message), now);
         }
+        Some(Step::Taken)
+    }
+
+    /// Nobody knows where its pods belong, or what they take there: they stop, and get other places.
+    fn step_unreadable(&mut self, id: WorkloadId, now: Time) -> Option<Step> {
+        let status = &self.workloads[id].status;
+        let mut assigned = status.admission.iter().flat_map(|admission| &admission.pod_sets);
+        let (pod_set, why) = assigned.find_map(|assigned| Some((&assigned.name, assigned.unreadable.as_ref()?)))?;
+        if status.is_evicted() {
+            return None;
+        }
+        let message = text::unreadable_places(pod_set, why).into();
+        self.evict(id, &Eviction::new(text::NODE_FAILURES, message), now);
         Some(Step::Taken)
     }
 

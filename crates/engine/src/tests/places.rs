@@ -191,6 +191,90 @@ fn places_on_nodes_that_are_gone_count_when_the_nodes_come_back() {
 }
 
 #[test]
+fn a_place_on_a_node_that_went_while_nobody_looked_is_replaced() {
+    brief(
+        &story(
+            "job one cpu=1 required=rack
+             delete one
+             holds one a f 1 at=gone:1
+             status one
+             advance 1
+             cycle
+             status one
+             domains f",
+        ),
+        &expect![[r#"
+              one: +QuotaReserved(Elsewhere) +Admitted(Elsewhere)
+            cycle
+              place one at x3:1
+              one: +QuotaReserved(QuotaReserved) +Admitted(Admitted)
+              r1/x1: 0 of 2000
+              r1/x2: 0 of 1000
+              r2/x3: 1000 of 2000
+        "#]],
+    );
+}
+
+#[test]
+fn places_that_cannot_be_read_are_given_up_and_found_anew() {
+    check(
+        &story(
+            "job one cpu=1 required=rack
+             holds one a f 1 unreadable
+             job two cpu=1 count=3 required=rack
+             totals
+             stopped one
+             cycle
+             cycle
+             totals
+             domains f",
+        ),
+        &expect![[r#"
+              one EvictedDueToNodeFailures The topology assignment of pod set main cannot be read: nonsense
+              a uses f.cpu=1000
+            cycle
+              one QuotaReserved Quota reserved in ClusterQueue a, wait time since queued was 0s
+              one Admitted Admitted by ClusterQueue a, wait time since reservation was 0s
+            cycle
+              two QuotaReserved Quota reserved in ClusterQueue a, wait time since queued was 0s
+              two Admitted Admitted by ClusterQueue a, wait time since reservation was 0s
+              a uses f.cpu=4000
+              r1/x1: 2000 of 2000
+              r1/x2: 1000 of 1000
+              r2/x3: 1000 of 2000
+        "#]],
+    );
+}
+
+#[test]
+fn nonsense_about_places_leaves_what_others_use_as_it_is() {
+    brief(
+        &story(
+            "job one cpu=2 required=host
+             cycle
+             job minus cpu=1 required=host
+             holds minus a f 1 at=x1:-2
+             job huge cpu=2147483647 required=host
+             holds huge a f 1 at=x1:2147483647,x3:2147483647
+             domains f
+             delete minus
+             delete huge
+             domains f",
+        ),
+        &expect![[r#"
+            cycle
+              start one: cpu in f at x1:1
+              r1/x1: 2251799813687247 of 2000
+              r1/x2: 0 of 1000
+              r2/x3: 2251799813685247 of 2000
+              r1/x1: 2000 of 2000
+              r1/x2: 0 of 1000
+              r2/x3: 0 of 2000
+        "#]],
+    );
+}
+
+#[test]
 fn numbers_beyond_all_measure_neither_break_nor_fit() {
     brief(
         &story(

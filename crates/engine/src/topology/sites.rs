@@ -13,6 +13,10 @@ use crate::id::{FlavorId, Name, ResourceId};
 use crate::names::Names;
 use crate::placement::FlavorNodes;
 
+/// More than any domain has. Who claims to use more is counted with this much, so that sums of nonsense stay exact and
+/// what others use is still known when it is gone.
+const LARGEST: i64 = i64::MAX / 4096;
+
 /// All nodes, the trees of all flavors over them, and what is used where.
 ///
 /// Changed in place. While a [`Mark`] is open the old values are logged and come back when it is closed.
@@ -327,7 +331,8 @@ impl Sites {
         let Some(space) = self.space_of.get(&flavor).copied() else { return Vec::new() };
         let amounts = |columns: &mut Columns, count: i32| {
             let scaled = |(resource, amount): &(ResourceId, i64)| {
-                (columns.column(*resource), amount.saturating_mul(i64::from(count)))
+                let all = amount.saturating_mul(i64::from(count.max(0)));
+                (columns.column(*resource), all.min(LARGEST))
             };
             requests.iter().map(scaled).collect()
         };

@@ -343,6 +343,7 @@ scenarios! {
     another_node_takes_the_pods_of_a_failed_one "topology-node-fails"
     pods_run_in_racks_as_their_job_asks "topology-racks"
     pods_of_nobody_take_room "topology-strangers"
+    places_that_cannot_be_read_are_found_anew "topology-unreadable"
     }
 
     // What they show depends on who is how fast.

@@ -150,7 +150,7 @@ fn assignment_of(compact: &Value) -> Result<Option<TopologyAssignment>, Failure>
     if compact.is_null() {
         return Ok(None);
     }
-    Ok(kueue_translate::topology_to_engine(&read(compact)?))
+    Ok(kueue_translate::topology_to_engine(&read(compact)?).ok())
 }
 
 pub(super) fn shown(place: &TopologyAssignment) -> Value {

@@ -80,7 +80,7 @@ pub(super) fn net_usage(case: &Case) -> Result<(), Failure> {
         let placed = plain(&assigned["TopologyAssignment"]);
         let held = list(&case.raw("prevAdmission")["podSetAssignments"]).find(|held| held["name"] == assigned["Name"]);
         let held = held.map(|held| read(&held["topologyAssignment"])).transpose()?;
-        let held = held.and_then(|held| kueue_translate::topology_to_engine(&held));
+        let held = held.and_then(|held| kueue_translate::topology_to_engine(&held).ok());
         let more = held.map_or_else(|| placed.clone(), |held| placed.beyond(&held));
         let pod_set =
             spec.pod_sets.iter().find(|pod_set| *pod_set.name == *assigned["Name"].as_str().unwrap_or_default());

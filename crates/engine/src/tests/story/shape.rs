@@ -7,7 +7,7 @@
 //! flavor NAME [label=KEY:VALUE] [taint=KEY] | flavor NAME gone
 //! namespace [KEY=VALUE …] | namespace gone | local NAME gone
 //! job … [boost=N] [memory=N] [gpu=N] [second=CPUxCOUNT] [select=KEY:VALUE] [tolerates] [invalid=WORD]
-//! prio JOB N | reclaim JOB N | holds JOB QUEUE FLAVOR CPU | back S | totals | why JOB
+//! prio JOB N | reclaim JOB N | holds JOB QUEUE FLAVOR CPU [at=NODE:PODS,…] [unreadable] | back S | totals | why JOB
 //! ```
 
 use std::collections::BTreeMap;
@@ -18,6 +18,7 @@ use kueue_core::duration::Duration;
 use kueue_core::selector::LabelSelector;
 
 use super::Stage;
+use super::nodes::level;
 use crate::*;
 
 type Options<'a> = BTreeMap<&'a str, &'a str>;
@@ -191,8 +192,16 @@ impl Stage {
         self.apply(Change::Flavor(FlavorSpec { name: name.into(), nodes }));
     }
 
-    /// Somebody else says that the job holds quota.
+    /// Somebody else says that the job holds quota, and maybe where its pods are.
     fn holds(&mut self, name: &str, words: &[&str]) {
+        let shares = words.iter().filter_map(|word| word.strip_prefix("at=")).flat_map(|places| places.split(','));
+        let share = |share: &str| {
+            let (node, count) = share.split_once(':').unwrap();
+            DomainShare { values: [node.into()].into(), count: count.parse().unwrap() }
+        };
+        let domains: Vec<DomainShare> = shares.map(share).collect();
+        let place = TopologyAssignment { levels: [level("host")].into(), domains };
+        let place = (!place.domains.is_empty()).then(|| Arc::new(place));
         let (now, cpu) = (self.now, units("cpu", words[3].parse().unwrap()));
         self.edit(name, |job| {
             let pod_set = PodSetAdmission {
@@ -200,7 +209,8 @@ impl Stage {
                 count: Some(1),
                 flavors: vec![("cpu".into(), words[2].into())],
                 usage: vec![("cpu".into(), cpu)],
-                topology: None,
+                topology: place,
+                unreadable: words.contains(&"unreadable").then(|| "nonsense".into()),
                 delayed: None,
             };
             job.status.admission = Some(Arc::new(Admission { queue: words[1].into(), pod_sets: vec![pod_set] }));
