@@ -3,6 +3,8 @@
 //! Under tokio's paused clock a server lives in virtual time; nothing in this crate reads the wall clock but the
 //! program that starts a server.
 
+use std::time::Duration;
+
 use jiff::{SignedDuration, Timestamp};
 use kueue_core::time::Time;
 
@@ -32,6 +34,11 @@ impl Clock {
         let elapsed = self.began.elapsed().as_secs_f64() * self.speed;
         let elapsed = SignedDuration::try_from_secs_f64(elapsed).unwrap_or(SignedDuration::MAX);
         self.start.saturating_add(elapsed).unwrap_or(Timestamp::MAX)
+    }
+
+    /// How long somebody has to wait for so much time to pass on this clock.
+    pub fn wait(&self, time: Duration) -> Duration {
+        time.div_f64(self.speed)
     }
 
     /// The present second, as objects carry it.

@@ -29,6 +29,7 @@ pub mod protobuf;
 pub mod auth;
 mod bootstrap;
 mod collect;
+pub mod expire;
 pub mod faults;
 pub mod rest;
 pub mod socket;

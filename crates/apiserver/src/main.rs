@@ -10,7 +10,7 @@ use jiff::Timestamp;
 use kueue_apiserver::clock::Clock;
 use kueue_apiserver::faults::{Faults, Rule};
 use kueue_apiserver::socket::{Identity, Socket, kubeconfig};
-use kueue_apiserver::{ApiServer, Settings};
+use kueue_apiserver::{ApiServer, Settings, expire};
 use tokio::signal::unix::{SignalKind, signal};
 use tower::Layer as _;
 
@@ -68,6 +68,7 @@ async fn main() -> Result<()> {
     let settings = Settings {
         collects: arguments.collect,
         compacts_every: arguments.compact_every.map(Duration::from_secs),
+        keeps_events: Some(expire::KEPT),
         assigns_accounts: arguments.assign_accounts,
         ..Settings::new(Clock::starting_at(Timestamp::now()), seed)
     };

@@ -4,7 +4,6 @@
 //! the same door as kubectl. Without a socket a sandbox runs under tokio's paused clock as well.
 
 mod demo;
-mod events;
 pub mod install;
 mod manager;
 mod state;
@@ -19,7 +18,7 @@ use http::{HeaderValue, Request};
 use jiff::Timestamp;
 use kube::client::Body;
 use kueue_apiserver::socket::{Identity, Socket, kubeconfig};
-use kueue_apiserver::{ApiServer, Settings};
+use kueue_apiserver::{ApiServer, Settings, expire};
 use kueue_runtime::clock::Clock;
 use kueue_runtime::watch;
 use kueue_world::World;
@@ -33,6 +32,9 @@ pub use kueue_world::behaviour::Defaults;
 
 /// The nodes of a sandbox whose user gave none.
 pub const NODES: &str = include_str!("nodes.yaml");
+
+/// How many changes of each kind clients can catch up on: enough for a kubectl that slept, little enough for a laptop.
+const HISTORY_MAX: usize = 4_000;
 
 /// What a sandbox is made of.
 #[derive(Debug)]
@@ -76,12 +78,18 @@ impl Sandbox {
         // Both begin now: whatever takes time from here on takes it for everybody.
         let clock = Clock::starting_at(start).at_speed(speed);
         let its_clock = kueue_apiserver::clock::Clock::starting_at(start).at_speed(speed);
-        let settings = Settings { collects: true, assigns_accounts: true, image, ..Settings::new(its_clock, seed) };
+        let settings = Settings {
+            history_max: HISTORY_MAX,
+            keeps_events: Some(expire::KEPT),
+            collects: true,
+            assigns_accounts: true,
+            image,
+            ..Settings::new(its_clock, seed)
+        };
         let server = ApiServer::start(settings);
         let client = client(&server, server.admin_token())?;
         install::install(&client).await?;
         let mut tasks = JoinSet::new();
-        tasks.spawn(events::forget(client.clone(), clock));
         if let Some(file) = state.clone() {
             // Whoever cannot write there should know before there is something to lose.
             file.write(&server, clock.now())?;

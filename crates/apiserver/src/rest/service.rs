@@ -50,6 +50,8 @@ pub struct Settings {
     pub history_max: usize,
     /// How often what is older than that is forgotten as well, as etcd is told to by a real server.
     pub compacts_every: Option<Duration>,
+    /// How long an event is kept after it was last written; for ever when nothing is said.
+    pub keeps_events: Option<Duration>,
     /// Whether pods get an account, and its token as a volume. The accounts must be there.
     pub assigns_accounts: bool,
     /// Whether what nobody owns and what lives in ending namespaces is removed, as controllers of a cluster do.
@@ -90,6 +92,7 @@ impl Settings {
             users: Vec::new(),
             history_max,
             compacts_every,
+            keeps_events: None,
             assigns_accounts: false,
             collects: false,
             image: None,
@@ -211,6 +214,9 @@ impl ApiServer {
         }
         if let Some(every) = settings.compacts_every {
             tokio::spawn(compact(Arc::downgrade(&server), every));
+        }
+        if let Some(kept) = settings.keeps_events {
+            tokio::spawn(crate::expire::run(Arc::downgrade(&server), kept));
         }
         match &settings.image {
             Some(image) => {

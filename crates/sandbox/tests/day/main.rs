@@ -6,6 +6,8 @@
 
 #![allow(clippy::unwrap_used, reason = "a sandbox that cannot be made fails its test")]
 
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use http::Request;
@@ -13,6 +15,10 @@ use kube::client::Body;
 use kueue_apiserver::store::{Change, News};
 use kueue_sandbox::{Defaults, NODES, Options, Sandbox};
 use serde_json::{Value, json};
+
+/// That of the program, or the figures would not be its.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 const JOBS: &str = "/apis/batch/v1/namespaces/team-a/jobs";
 const DAY: Duration = Duration::from_secs(24 * 3600);
@@ -85,9 +91,33 @@ async fn create_all(client: &kube::Client, objects: &[Value]) {
     }
 }
 
+/// How many writes there were of each kind.
+#[derive(Clone, Default)]
+struct Writes(Arc<Mutex<BTreeMap<Arc<str>, usize>>>);
+
+impl Writes {
+    fn count(sandbox: &Sandbox) -> Self {
+        let (writes, mut news) = (Self::default(), sandbox.server().server().store.follow());
+        let counting = writes.clone();
+        tokio::spawn(async move {
+            while let Some(News { collection, .. }) = news.recv().await {
+                *counting.0.lock().unwrap().entry(collection).or_default() += 1;
+            }
+        });
+        writes
+    }
+
+    fn tell(&self) {
+        let mut counts = Vec::from_iter(std::mem::take(&mut *self.0.lock().unwrap()));
+        counts.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+        println!("writes: {counts:?}");
+    }
+}
+
 /// Lets so many jobs come, evenly over the time.
 async fn day(time: Duration, jobs: u32, is_kept: bool) -> Evening {
     let mut sandbox = Sandbox::start(options(kueue_world::fleet::nodes(NODES).unwrap())).await.unwrap();
+    let writes = Writes::count(&sandbox);
     let mut news = is_kept.then(|| sandbox.server().server().store.follow());
     sandbox.ready().await;
     let client = sandbox.client().unwrap();
@@ -103,6 +133,7 @@ async fn day(time: Duration, jobs: u32, is_kept: bool) -> Evening {
     let is_complete = |job: &&Value| job["status"]["completionTime"].is_string();
     let revision = sandbox.server().server().store.revision();
     let history = std::iter::from_fn(|| news.as_mut()?.try_recv().ok()).map(|news| line(&news)).collect();
+    writes.tell();
     Evening { jobs: all.len(), complete: all.iter().filter(is_complete).count(), revision, history }
 }
 
@@ -110,6 +141,7 @@ async fn day(time: Duration, jobs: u32, is_kept: bool) -> Evening {
 async fn flood(pods: u32) -> usize {
     let nodes = "[{name: big, count: 100, capacity: {cpu: '10000', memory: 1Ti, pods: '10000'}}]";
     let mut sandbox = Sandbox::start(options(kueue_world::fleet::nodes(nodes).unwrap())).await.unwrap();
+    let writes = Writes::count(&sandbox);
     sandbox.ready().await;
     let client = sandbox.client().unwrap();
     let queue: Vec<Value> = serde_saphyr::from_multiple(include_str!("queue.yaml")).unwrap();
@@ -122,6 +154,7 @@ async fn flood(pods: u32) -> usize {
     tokio::time::sleep(EVENING).await;
     let all = send(&client, Request::get("/apis/batch/v1/namespaces/default/jobs"), &Value::Null).await;
     let ended = |job: &Value| usize::try_from(job["status"]["succeeded"].as_u64().unwrap_or(0)).unwrap();
+    writes.tell();
     all["items"].as_array().unwrap().iter().map(ended).sum()
 }
 
