@@ -5,6 +5,7 @@
 //! older revision. What is older is forgotten, and asking for it is answered with 410 by the caller.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::iter;
 use std::ops::Bound;
 use std::sync::{Arc, Mutex, MutexGuard};
 
@@ -36,6 +37,9 @@ pub struct Key {
 pub struct Change {
     pub revision: u64,
     pub key: Key,
+    /// What was written before.
+    pub stood: Option<Arc<Object>>,
+    /// The same, but of a deletion the final state, with the deletion's revision: what watchers are shown.
     pub old: Option<Arc<Object>>,
     /// Nothing when it was deleted.
     pub new: Option<Arc<Object>>,
@@ -104,11 +108,22 @@ struct ImageOfCollection {
     changed_at: u64,
 }
 
+/// Which part of a list is asked for.
+#[derive(Debug, Clone, Copy)]
+pub struct Part<'a> {
+    /// All of them when it is empty.
+    pub namespace: &'a str,
+    pub after: Option<&'a Key>,
+    pub max: usize,
+}
+
 /// Objects of a collection at one revision.
 #[derive(Debug)]
 pub struct Snapshot {
     pub revision: u64,
     pub objects: Vec<(Key, Arc<Object>)>,
+    /// How many more are wanted, behind these.
+    pub remaining: usize,
 }
 
 impl Key {
@@ -177,47 +192,59 @@ impl Store {
         let revision = state.next_revision();
         let last = Arc::new(Object::new(last, read.managed.clone(), 0).stamped(revision));
         state.collection(collection).objects.remove(&key);
-        state.tell(self.history_max, collection, Change { revision, key, old: Some(Arc::clone(&last)), new: None });
+        let (stood, old) = (Some(Arc::clone(read)), Some(Arc::clone(&last)));
+        state.tell(self.history_max, collection, Change { revision, key, stood, old, new: None });
         Ok(last)
     }
 
     /// Every object, or those of one namespace, at the present revision or at an older one.
     pub fn list(&self, collection: &str, namespace: &str, at: Option<u64>) -> Result<Snapshot, Forgotten> {
+        self.page(collection, at, Part { namespace, after: None, max: usize::MAX }, |_, _| true)
+    }
+
+    /// A part of a list. It costs what it holds and what changed since its revision, and a look at what is behind it.
+    pub fn page(
+        &self,
+        collection: &str,
+        at: Option<u64>,
+        part: Part<'_>,
+        is_wanted: impl Fn(&Key, &Object) -> bool,
+    ) -> Result<Snapshot, Forgotten> {
+        let Part { namespace, after, max } = part;
         let mut state = self.state();
         let present = state.revision;
         let stored = state.collection(collection);
-        let is_wanted = |key: &Key| namespace.is_empty() || key.namespace == namespace;
-        let from = Key::new(namespace, "");
-        let range = stored.objects.range((Bound::Included(from), Bound::Unbounded));
-        let range = range.take_while(|(key, _)| is_wanted(key));
-        let Some(at) = at.filter(|at| *at < present) else {
-            let objects = range.map(|(key, object)| (key.clone(), Arc::clone(object))).collect();
-            return Ok(Snapshot { revision: present, objects });
-        };
-        if at < stored.forgotten {
+        let revision = at.filter(|at| *at < present).unwrap_or(present);
+        if revision < stored.forgotten && revision < present {
             return Err(Forgotten { oldest: stored.forgotten });
         }
-        let mut objects: BTreeMap<Key, Arc<Object>> =
-            range.map(|(key, object)| (key.clone(), Arc::clone(object))).collect();
-        for change in stored.history.iter().rev().take_while(|change| change.revision > at) {
-            if !is_wanted(&change.key) {
-                continue;
+        let is_there = |key: &Key| namespace.is_empty() || key.namespace == namespace;
+        let start = match after {
+            Some(after) if is_there(after) || after.namespace.as_str() > namespace => Bound::Excluded(after.clone()),
+            _ => Bound::Included(Key::new(namespace, "")),
+        };
+        let past = stored.past(&start, revision);
+        let mut past = past.iter().peekable();
+        let mut now = stored.objects.range((start, Bound::Unbounded)).peekable();
+        let standing = iter::from_fn(|| {
+            loop {
+                let (first, other) = (now.peek().map(|(key, _)| *key), past.peek().map(|(key, _)| *key));
+                if other.is_none() || first.is_some_and(|first| Some(first) < other) {
+                    return now.next();
+                }
+                if first == other {
+                    now.next();
+                }
+                let (key, stood) = past.next()?;
+                if let Some(stood) = stood {
+                    return Some((key, stood));
+                }
             }
-            // What a deletion showed is not what stood there: that was written earlier.
-            match &change.old {
-                Some(old) if change.new.is_some() => {
-                    objects.insert(change.key.clone(), Arc::clone(old));
-                }
-                Some(last) => {
-                    let stood = stored.last_written(&change.key, change.revision).unwrap_or_else(|| Arc::clone(last));
-                    objects.insert(change.key.clone(), stood);
-                }
-                None => {
-                    objects.remove(&change.key);
-                }
-            }
-        }
-        Ok(Snapshot { revision: at, objects: objects.into_iter().collect() })
+        });
+        let standing = standing.take_while(|(key, _)| is_there(key));
+        let mut wanted = standing.filter(|(key, object)| is_wanted(key, object));
+        let objects = wanted.by_ref().take(max).map(|(key, object)| (key.clone(), Arc::clone(object))).collect();
+        Ok(Snapshot { revision, objects, remaining: wanted.count() })
     }
 
     /// What happened after a revision, in order.
@@ -278,7 +305,7 @@ impl Store {
             stored.signal.raise(*changed_at);
             for (key, object) in objects {
                 let (revision, key, new) = (object.revision, key.clone(), Some(Arc::clone(object)));
-                state.tell_followers(name, &Change { revision, key, old: None, new });
+                state.tell_followers(name, &Change { revision, key, stood: None, old: None, new });
             }
         }
     }
@@ -327,7 +354,11 @@ impl State {
         if let Some(old) = &old {
             object.encode_after(old);
         }
-        self.tell(history_max, collection, Change { revision, key, old, new: Some(Arc::clone(&object)) });
+        self.tell(
+            history_max,
+            collection,
+            Change { revision, key, stood: old.clone(), old, new: Some(Arc::clone(&object)) },
+        );
         object
     }
 
@@ -366,11 +397,21 @@ impl Collection {
         self.forgotten = self.forgotten.max(revision);
     }
 
-    /// The last state an object had before it was deleted, if it was written within memory.
-    fn last_written(&self, key: &Key, before: u64) -> Option<Arc<Object>> {
-        let changes = self.history.iter().rev();
-        let mut earlier = changes.filter(|change| change.revision < before && change.key == *key);
-        earlier.next()?.new.clone()
+    /// What stood at a revision where something else stands now, from a place on.
+    fn past(&self, start: &Bound<Key>, revision: u64) -> BTreeMap<Key, Option<Arc<Object>>> {
+        let mut past = BTreeMap::new();
+        for change in self.history.iter().rev().take_while(|change| change.revision > revision) {
+            let is_before = match start {
+                Bound::Included(start) => change.key < *start,
+                Bound::Excluded(start) => change.key <= *start,
+                Bound::Unbounded => false,
+            };
+            if is_before {
+                continue;
+            }
+            past.insert(change.key.clone(), change.stood.clone());
+        }
+        past
     }
 }
 

@@ -14,7 +14,7 @@ use crate::base64;
 use crate::json::{Map, Value, json, write_text};
 use crate::kinds::Resource;
 use crate::status::{Result, Status};
-use crate::store::{Key, Object};
+use crate::store::{Key, Object, Part, Snapshot};
 use crate::table;
 
 /// How long a list waits for a version that has not come yet.
@@ -164,24 +164,19 @@ impl Server {
             }
         }
         let namespace = call.path.namespace.as_str();
-        let listed = self.store.list(&resource.storage, namespace, at).map_err(|_| match &after {
+        let max = usize::try_from(options.limit).ok().filter(|limit| *limit > 0).unwrap_or(usize::MAX);
+        let part = Part { namespace, after: after.as_ref(), max };
+        let is_wanted = |key: &Key, object: &Object| selection.matches(key, object);
+        let listed = self.store.page(&resource.storage, at, part, is_wanted).map_err(|_| match &after {
             Some(after) => expired_page(after),
             None => Status::expired("The resourceVersion for the provided list is too old."),
         })?;
-        let start = after.map_or(0, |after| listed.objects.partition_point(|(key, _)| *key <= after));
-        let limit = usize::try_from(options.limit).unwrap_or_default();
-        let mut page = Page { revision: listed.revision, objects: Vec::new(), continue_token: None, remaining: None };
-        let mut rest = listed.objects[start..].iter().filter(|(key, object)| selection.matches(key, object));
-        if limit == 0 {
-            page.objects = rest.cloned().collect();
-            return Ok(page);
-        }
-        page.objects = rest.by_ref().take(limit).cloned().collect();
-        let remaining = rest.count();
+        let Snapshot { revision, objects, remaining } = listed;
+        let mut page = Page { revision, objects, continue_token: None, remaining: None };
         if remaining > 0
             && let Some((last, _)) = page.objects.last()
         {
-            page.continue_token = Some(Token { revision: Some(page.revision), after: last.clone() }.to_string());
+            page.continue_token = Some(Token { revision: Some(revision), after: last.clone() }.to_string());
             page.remaining = selection.is_everything().then_some(remaining);
         }
         Ok(page)

@@ -1,4 +1,4 @@
-use super::{Forgotten, Key, Refusal, Store};
+use super::{Forgotten, Key, Part, Refusal, Snapshot, Store};
 use crate::json::{Value, json};
 
 const THINGS: &str = "things";
@@ -52,6 +52,43 @@ fn a_list_shows_an_older_revision_as_it_was() {
     assert_eq!(shown(&store, None), ["b=9", "c=1"]);
     assert_eq!(shown(&store, Some(then)), ["a=2", "b=1"]);
     assert_eq!(shown(&store, Some(b.revision)), ["a=1", "b=1"]);
+}
+
+#[test]
+fn pages_of_a_revision_are_its_list_whatever_happens_between() {
+    let store = Store::default();
+    for namespace in ["n", "ns", "z"] {
+        for name in ["a", "b", "c", "d", "e", "f", "g"] {
+            store.create(THINGS, Key::new(namespace, name), object("0")).unwrap();
+        }
+    }
+    let then = Some(store.revision());
+    for namespace in ["", "ns"] {
+        let keys = |found: &Snapshot| -> Vec<Key> { found.objects.iter().map(|(key, _)| key.clone()).collect() };
+        let all = keys(&store.list(THINGS, namespace, then).unwrap());
+        let (mut found, mut after, mut round) = (Vec::new(), None::<Key>, 0);
+        loop {
+            let part = Part { namespace, after: after.as_ref(), max: 3 };
+            let page = store.page(THINGS, then, part, |_, object| object.value["data"] == "0").unwrap();
+            found.extend(keys(&page));
+            assert_eq!(page.remaining, all.len() - found.len());
+            let Some((last, _)) = page.objects.last().filter(|_| page.remaining > 0) else { break };
+            after = Some(last.clone());
+            // One behind the page goes, one changes, one comes; and the one that the next page begins after goes.
+            round += 1;
+            for (name, is_kept) in [("g", false), ("f", true), (last.name.as_str(), false)] {
+                let key = Key::new(&last.namespace, name);
+                if let Some(read) = store.get(THINGS, &key) {
+                    match is_kept {
+                        true => drop(store.update(THINGS, key, &read, object("1")).unwrap()),
+                        false => drop(store.delete(THINGS, key, &read, object("0")).unwrap()),
+                    }
+                }
+            }
+            store.create(THINGS, Key::new(&last.namespace, format!("h{namespace}{round}")), object("0")).unwrap();
+        }
+        assert_eq!(found, all);
+    }
 }
 
 #[test]
