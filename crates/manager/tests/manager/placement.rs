@@ -1,5 +1,8 @@
 //! Placement in a topology: what the files of `testbed/manager` cannot show.
 
+use std::io::Write;
+use std::sync::{Arc, Mutex};
+
 use serde_json::{Value, json};
 
 use crate::bed::Bed;
@@ -95,4 +98,35 @@ async fn how_long_pods_waited_for_their_places_is_measured() {
     };
     assert!((told("count") - 3.0).abs() < f64::EPSILON, "{text}");
     assert!(told("sum") >= 60.0, "each of them waited twenty seconds: {text}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn whoever_asks_is_told_which_rack_came_closest_and_which_nodes_were_left_out() {
+    let bed = racks().await;
+    bed.merge(&format!("{NODES}/x3"), &json!({"spec": {"taints": [{"key": "sick", "effect": "NoSchedule"}]}})).await;
+    submit(&bed, "first", 4).await;
+    let log = Log::default();
+    let writer = log.clone();
+    let subscriber = tracing_subscriber::fmt().with_ansi(false).with_writer(move || writer.clone()).finish();
+    let guard = tracing::subscriber::set_default(subscriber);
+    bed.observer.dump().await;
+    drop(guard);
+    let told = String::from_utf8(log.0.lock().unwrap().clone()).unwrap();
+    let line = told.lines().find(|line| line.contains("why a workload waits")).unwrap_or_default();
+    let why = "room for 3 of 4 at level rack in r1; 4 lowest domains, excluded 1 by taint \\\"sick:NoSchedule\\\"";
+    assert!(line.contains(why), "{told}");
+}
+
+/// What was logged.
+#[derive(Clone, Default)]
+struct Log(Arc<Mutex<Vec<u8>>>);
+
+impl Write for Log {
+    fn write(&mut self, text: &[u8]) -> std::io::Result<usize> {
+        self.0.lock().unwrap().write(text)
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
 }
