@@ -255,8 +255,9 @@ fn answer(stage: &mut Stage, question: &Question) -> String {
     stage.told.trim().to_owned()
 }
 
-fn run(steps: &[Step]) {
-    let mut model = Model::default();
+fn run(nodes: &[i64], steps: &[Step]) {
+    let cpu = nodes.iter().copied().enumerate().filter(|(_, cpu)| *cpu > 0);
+    let mut model = Model { cpu: cpu.collect(), ..Model::default() };
     let mut stage = model.fresh();
     for step in steps {
         match step {
@@ -292,8 +293,9 @@ proptest! {
 
     #[test]
     fn a_place_is_found_where_there_is_one_however_nodes_came_and_went(
+        nodes in proptest::collection::vec(0..=5_i64, HOSTS),
         steps in proptest::collection::vec(step(), 1..40),
     ) {
-        run(&steps);
+        run(&nodes, &steps);
     }
 }
