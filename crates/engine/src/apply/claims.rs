@@ -114,8 +114,15 @@ impl Engine {
             .then(|| Box::new(Placed { places: self.places_of_admission(id), nodes: self.nodes_of_admission(id) }))
     }
 
+    /// Somebody else says where its pods are. A node that went while nobody looked, or never was, is not heard of again.
+    pub(super) fn doubt_unknown_nodes(&mut self, id: WorkloadId) {
+        let nodes = self.nodes_of_admission(id).into_iter();
+        let unknown: Vec<Name> = nodes.filter(|node| self.quotas.sites.node(node).is_none()).collect();
+        self.nodes_to_check.extend(unknown);
+    }
+
     /// The nodes that an admission names.
-    pub(super) fn nodes_of_admission(&self, id: WorkloadId) -> Vec<Name> {
+    fn nodes_of_admission(&self, id: WorkloadId) -> Vec<Name> {
         let admission = self.workloads[id].status.admission.as_ref();
         let placed = admission.into_iter().flat_map(|admission| &admission.pod_sets);
         let by_node = placed

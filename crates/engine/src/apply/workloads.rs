@@ -118,10 +118,7 @@ impl Engine {
         } else {
             self.sync_claim(id);
             self.queue_second_pass(id, 0, now);
-            // One that went while nobody looked is never heard of again.
-            let nodes = self.nodes_of_admission(id).into_iter();
-            let unknown: Vec<Name> = nodes.filter(|node| self.quotas.sites.node(node).is_none()).collect();
-            self.nodes_to_check.extend(unknown);
+            self.doubt_unknown_nodes(id);
         }
         self.recount_unadmitted(id);
         self.unsettled.insert(id);
@@ -158,6 +155,7 @@ impl Engine {
         }
         // What was decided could not be written. Who was evicted had its quota, and still owes for it.
         let is_lost = workload.status.has_reservation() && !spec.status.has_reservation() && !spec.status.is_evicted();
+        let is_sent_elsewhere = workload.status.admission != spec.status.admission;
         let pod_sets = if has_same_pods { workload.pod_sets.clone() } else { self.pod_sets_of(spec.pod_sets) };
         let mut before = self.before(id);
         let workload = &mut self.workloads[id];
@@ -193,6 +191,9 @@ impl Engine {
             self.move_local_queue(id, old_local_queue);
         }
         self.on_workload_changed(id, &before, now);
+        if is_sent_elsewhere {
+            self.doubt_unknown_nodes(id);
+        }
     }
 
     fn move_local_queue(&mut self, id: WorkloadId, old: LocalQueueId) {

@@ -216,6 +216,29 @@ fn a_place_on_a_node_that_went_while_nobody_looked_is_replaced() {
 }
 
 #[test]
+fn a_place_on_a_node_that_never_was_is_replaced() {
+    brief(
+        &story(
+            "job one cpu=2 required=host
+             cycle
+             holds one a f 2 at=never:1
+             advance 1
+             cycle
+             domains f",
+        ),
+        &expect![[r#"
+            cycle
+              start one: cpu in f at x1:1
+            cycle
+              place one at x1:1
+              r1/x1: 2000 of 2000
+              r1/x2: 0 of 1000
+              r2/x3: 0 of 2000
+        "#]],
+    );
+}
+
+#[test]
 fn places_that_cannot_be_read_are_given_up_and_found_anew() {
     check(
         &story(
