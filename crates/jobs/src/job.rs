@@ -81,6 +81,8 @@ pub enum Write<J> {
     Spec(J),
     /// The job's status is to be like this.
     Status(J),
+    /// The job is to be like this when its last pod is gone: API servers let nobody change its template before.
+    Restored(J),
     /// The job is told that it ends, and why, by the condition `TerminationTarget`; then it is deleted.
     Terminate { reason: String, message: String },
 }

@@ -213,6 +213,10 @@ impl<J: Job> JobReconciler<J> {
         // What the job is like now, as far as we know: each request is the difference to the one before it.
         let mut current = job.cloned();
         for action in outcome.actions {
+            // What follows waits for it, too; the pod that goes last brings the next look about.
+            if matches!(action, Action::Write(Write::Restored(_))) && current.as_ref().is_some_and(J::is_active) {
+                break;
+            }
             self.act(&mut current, action).await?;
         }
         next(outcome.failure, outcome.after)
@@ -251,7 +255,7 @@ impl<J: Job> JobReconciler<J> {
 
     async fn write(&self, known: &mut J, write: Write<J>) -> Result<(), Failure> {
         let (mut wanted, is_status) = match write {
-            Write::Spec(job) => (job, false),
+            Write::Spec(job) | Write::Restored(job) => (job, false),
             Write::Status(job) => (job, true),
             Write::Terminate { reason, message } => {
                 return gone_is_fine(self.terminate(known, &reason, &message).await);

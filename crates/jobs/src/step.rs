@@ -269,7 +269,7 @@ impl<J: Job> Look<'_, J> {
         let ends = writes.iter().any(|write| matches!(write, Write::Terminate { .. }));
         let is_stopped_now = ends || (!writes.is_empty() && !was_suspended);
         for write in writes {
-            if let Write::Spec(job) | Write::Status(job) = &write {
+            if let Write::Spec(job) | Write::Status(job) | Write::Restored(job) = &write {
                 self.job.clone_from(job);
             }
             self.actions.push(Action::Write(write));

@@ -26,7 +26,7 @@ impl Objects {
                 Action::Write(write) => {
                     let Some(known) = &mut current else { continue };
                     let wanted = match write {
-                        Write::Spec(wanted) => self.update(known, wanted).map(|()| wanted)?,
+                        Write::Spec(wanted) | Write::Restored(wanted) => self.update(known, wanted).map(|()| wanted)?,
                         Write::Status(wanted) => self.update_status(known, wanted).map(|()| wanted)?,
                         Write::Terminate { reason, message } => {
                             self.add_conditions(known, &last_words(known, reason, message, self.now));

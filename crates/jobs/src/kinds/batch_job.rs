@@ -208,7 +208,7 @@ impl job::Job for Job {
         }
         let is_marked = job.metadata.annotations.remove(annotation::STOPPING).is_some();
         if job.restore(original.unwrap_or_default()) || is_marked {
-            writes.push(Write::Spec(job));
+            writes.push(Write::Restored(job));
         }
         writes
     }

@@ -100,7 +100,7 @@ fn shown(outcome: &Outcome<Job>) -> String {
         Action::Write(Write::Spec(job)) if job.spec.suspend == Some(false) => {
             format!("start {}", json!(job.spec.template.spec.node_selector))
         }
-        Action::Write(Write::Spec(_)) => "stop".to_owned(),
+        Action::Write(Write::Spec(_) | Write::Restored(_)) => "stop".to_owned(),
         Action::Write(Write::Status(_)) => "reset status".to_owned(),
         Action::Write(Write::Terminate { reason, .. }) => format!("terminate {reason}"),
         Action::CreateWorkload(workload) => format!("create {}", workload.metadata.name),

@@ -87,6 +87,8 @@ async fn a_higher_priority_takes_the_place_of_a_lower_one() {
     bed.submit_labelled("high", 2, "1", json!({"kueue.x-k8s.io/priority-class": "high"})).await;
     assert_eq!(bed.job("low").await["spec"]["suspend"], true, "{}", bed.workload_of("low").await);
     assert_eq!(bed.job("high").await["spec"]["suspend"], true, "its victim still has pods");
+    let selector = &bed.job("low").await["spec"]["template"]["spec"]["nodeSelector"];
+    assert_eq!(*selector, json!({"pool": "blue"}), "API servers let nobody change it while there are pods");
     bed.run_pods("low", 0).await;
     assert_eq!(bed.job("high").await["spec"]["suspend"], false);
     assert_eq!(bed.job("low").await["spec"]["template"]["spec"]["nodeSelector"], json!(null), "templates are restored");

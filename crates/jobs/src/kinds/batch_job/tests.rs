@@ -72,11 +72,11 @@ fn stopping_takes_three_requests_and_is_resumed_where_it_broke_off() {
     running.status.start_time = Some("2026-01-01T00:00:00Z".parse().unwrap());
     let why = Stop { reason: StopReason::NotAdmitted, message: "" };
     let writes = running.stop(&why, Some(&original(&before)));
-    let [Write::Spec(first), Write::Status(second), Write::Spec(third)] = &writes[..] else { panic!("{writes:?}") };
+    let [Write::Spec(first), Write::Status(second), Write::Restored(third)] = &writes[..] else { panic!("{writes:?}") };
     assert!(!first.is_suspended() && first.spec.suspend == Some(true), "not suspended until all is done");
     assert_eq!(second.status.start_time, None);
     assert_eq!(*third, before);
-    assert_eq!(second.stop(&why, Some(&original(&before))), [Write::Spec(before.clone())]);
+    assert_eq!(second.stop(&why, Some(&original(&before))), [Write::Restored(before.clone())]);
     assert_eq!(third.stop(&why, Some(&original(&before))), []);
 }
 

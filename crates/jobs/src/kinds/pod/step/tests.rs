@@ -119,6 +119,7 @@ fn shown(outcome: &Outcome) -> String {
     let action = |pod: &Pod, action: &Action<Pod>| {
         let name = &pod.metadata.name;
         match action {
+            Action::Write(Write::Restored(_)) => unreachable!("pods are deleted"),
             Action::Write(Write::Spec(pod)) => format!("start {name} {}", json!(pod.spec.node_selector)),
             Action::Write(Write::Terminate { reason, .. }) => format!("end {name} {reason}"),
             Action::Write(Write::Status(_)) => "status".to_owned(),
