@@ -52,7 +52,7 @@ fn run(words: &[String]) -> Result<usize> {
     let (mut passed, mut failed) = (0, Vec::new());
     for (number, ((configuration, _), scenarios)) in groups.into_iter().enumerate() {
         let dir = plane.info().logs.with_file_name(format!("manager-{number}"));
-        let bed = Managed { plane: &plane, configuration, dir: dir.clone(), manager: Mutex::default() };
+        let bed = Managed { plane: &plane, configuration, dir, manager: Mutex::default() };
         bed.switch_manager(true)?;
         let (fine, mut not) = run_at_once(&bed, scenarios);
         if let Some(mut manager) = bed.manager.into_inner().expect("nobody panics with the manager")
@@ -60,8 +60,6 @@ fn run(words: &[String]) -> Result<usize> {
         {
             not.push(("manager".to_string(), problem.to_string()));
         }
-        let log = plane.info().logs.join("kueue.log");
-        std::fs::rename(&log, dir.join("kueue.log")).map_err(|error| Problem::file("move", &log, &error))?;
         passed += fine;
         failed.append(&mut not);
     }

@@ -84,6 +84,10 @@ pub struct PlaneInfo {
 pub(crate) enum Ask {
     Down,
     Status,
+    /// The API server ends, and another one takes its place.
+    RestartServer {
+        plane: usize,
+    },
     /// Calls of a Service's port go to a port on loopback.
     Route {
         plane: usize,

@@ -23,20 +23,23 @@ use crate::problem::{Problem, Result};
 pub struct Routes(Arc<Mutex<Vec<Route>>>);
 
 impl Routes {
-    /// Adds a route; the newest of two for one Service port counts.
+    /// Adds a route; of several for one Service port the newest counts behind which somebody answers.
     pub fn add(&self, route: Route) {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(0, route);
     }
 
-    /// The loopback port for a ClusterIP and port, given the present Services.
-    fn find(&self, services: &Value, cluster_ip: &str, port: u16) -> Option<u16> {
-        let service = services["items"].as_array()?.iter().find(|item| item["spec"]["clusterIP"] == cluster_ip)?;
-        let (namespace, name) = (&service["metadata"]["namespace"], &service["metadata"]["name"]);
+    /// The loopback ports for a ClusterIP and port, given the present Services, the newest first.
+    fn find(&self, services: &Value, cluster_ip: &str, port: u16) -> Vec<u16> {
+        let mut services = services["items"].as_array().into_iter().flatten();
+        let service = services.find(|item| item["spec"]["clusterIP"] == cluster_ip).map(|item| &item["metadata"]);
+        let Some(service) = service else { return Vec::new() };
         let routes = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let route = routes.iter().find(|route| {
-            *namespace == route.namespace.as_str() && *name == route.service.as_str() && route.port == port
-        });
-        route.map(|route| route.to)
+        let is_it = |route: &&Route| {
+            service["namespace"] == route.namespace.as_str()
+                && service["name"] == route.service.as_str()
+                && route.port == port
+        };
+        routes.iter().filter(is_it).map(|route| route.to).collect()
     }
 }
 
@@ -74,8 +77,9 @@ fn tunnel(stream: &UnixStream, routes: &Routes, services: &Client) -> std::io::R
     let mut answer = stream.try_clone()?;
     let backend = target.ok_or_else(|| "400 Bad Request".to_string()).and_then(|(cluster_ip, port)| {
         let listed = services.send(&Request::get("/api/v1/services")).map_err(|_| "503 Service Unavailable")?;
-        let to = routes.find(&listed.body, &cluster_ip, port).ok_or("502 No Route")?;
-        TcpStream::connect((Ipv4Addr::LOCALHOST, to)).map_err(|_| "502 Bad Gateway".to_string())
+        let mut ways = routes.find(&listed.body, &cluster_ip, port).into_iter();
+        let answering = ways.find_map(|to| TcpStream::connect((Ipv4Addr::LOCALHOST, to)).ok());
+        answering.ok_or_else(|| "502 Bad Gateway".to_string())
     });
     let backend = match backend {
         Ok(backend) => backend,
@@ -120,10 +124,10 @@ mod tests {
         let routes = Routes::default();
         routes.add("b/hook:443=9000".parse().unwrap());
         routes.add("b/hook:443=9443".parse().unwrap());
-        assert_eq!(routes.find(&services, "10.0.0.6", 443), Some(9443));
-        assert_eq!(routes.find(&services, "10.0.0.6", 8443), None);
-        assert_eq!(routes.find(&services, "10.0.0.5", 443), None);
-        assert_eq!(routes.find(&services, "10.0.0.7", 443), None);
+        assert_eq!(routes.find(&services, "10.0.0.6", 443), [9443, 9000]);
+        for (address, port) in [("10.0.0.6", 8443), ("10.0.0.5", 443), ("10.0.0.7", 443)] {
+            assert!(routes.find(&services, address, port).is_empty(), "{address}:{port}");
+        }
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! One control plane inside its supervisor: which files it needs, which programs with which flags, when it is ready.
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use serde_json::{Value, json};
 
@@ -19,6 +20,9 @@ use crate::recipe::Program;
 
 /// How pretend nodes and pods behave.
 const STAGES: &str = include_str!("../../../testbed/stages.yaml");
+
+/// How long an API server that is told to end has for what it is doing. It would wait for its watches much longer.
+const DRAINED_WITHIN: Duration = Duration::from_secs(3);
 
 /// A control plane being started or running.
 #[derive(Debug)]
@@ -71,11 +75,21 @@ impl Launch {
                 ("log-level", "error"),
             ]),
         )?;
-        let flags = self.api_server_flags(&client);
+        let flags = self.api_server_flags();
         self.start(Program::ApiServer, &flags)
     }
 
-    fn api_server_flags(&self, etcd: &str) -> Vec<String> {
+    /// Another API server in place of the one that runs.
+    pub fn restart_server(&mut self) -> Result<()> {
+        let name = Program::ApiServer.name();
+        if let Some(position) = self.processes.iter().position(|process| process.name == name) {
+            self.processes.remove(position).end(DRAINED_WITHIN);
+        }
+        let flags = self.api_server_flags();
+        self.start(Program::ApiServer, &flags)
+    }
+
+    fn api_server_flags(&self) -> Vec<String> {
         let key = |name: &str| self.keys.file(name);
         // In a bare control plane nobody makes ServiceAccounts. In a full one nobody takes away the taint that
         // TaintNodesByCondition gives to every new node (the node life cycle controller would), and nothing would ever
@@ -85,7 +99,7 @@ impl Launch {
             Profile::Full => "TaintNodesByCondition",
         };
         let mut list = flags(&[
-            ("etcd-servers", etcd),
+            ("etcd-servers", &local("http", self.ports.etcd)),
             ("bind-address", "127.0.0.1"),
             ("secure-port", &self.ports.api_server.to_string()),
             ("cert-dir", &self.path("certs")),

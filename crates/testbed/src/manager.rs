@@ -142,7 +142,7 @@ pub(crate) fn start(reach: &Reach<'_>, program: &Path, configuration: &str, dir:
     write(&config, &configuration.to_string())?;
     let flag = |name: &str, file: &Path| format!("--{name}={}", file.display());
     let args = ["manager".to_string(), flag("config", &config), flag("kubeconfig", &kubeconfig)];
-    let process = Process::start(program, &args, dir, &reach.info.logs.join("kueue.log"))?;
+    let process = Process::start(program, &args, dir, &dir.join("kueue.log"))?;
     let (service, port) = WEBHOOK_SERVICE;
     let route = Route { namespace: NAMESPACE.to_string(), service: service.to_string(), port, to: webhooks };
     Ok(Started { process, route, probes })

@@ -176,7 +176,16 @@ impl Plane {
 
     /// Sends the API server's calls of a Service to a port on loopback.
     pub fn route(&self, route: Route) -> Result<()> {
-        match ask(&self.control, &Ask::Route { plane: self.number, route })? {
+        self.order(&Ask::Route { plane: self.number, route })
+    }
+
+    /// Ends the API server and starts another one; returns before that answers.
+    pub fn restart_server(&self) -> Result<()> {
+        self.order(&Ask::RestartServer { plane: self.number })
+    }
+
+    fn order(&self, order: &Ask) -> Result<()> {
+        match ask(&self.control, order)? {
             Some(Answer::Done) => Ok(()),
             Some(Answer::Failed(what)) => Err(Problem::new(what)),
             Some(Answer::Status(_)) | None => Err(Problem::new("the bed has ended")),

@@ -10,11 +10,15 @@ use std::io::ErrorKind;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, getppid, setsid};
 
 use crate::problem::{Problem, Result};
 use crate::toolchain::last_lines;
+
+/// How often a process that ends is looked at.
+const LOOK_EVERY: Duration = Duration::from_millis(20);
 
 /// A started program and its log.
 #[derive(Debug)]
@@ -75,6 +79,18 @@ impl Process {
     pub fn kill(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
+    }
+
+    /// Tells it to end, and kills it when that takes longer.
+    pub fn end(mut self, within: Duration) {
+        if let Some(pid) = Pid::from_raw(self.id().cast_signed()) {
+            let _ = rustix::process::kill_process(pid, rustix::process::Signal::TERM);
+        }
+        let begin = Instant::now();
+        while begin.elapsed() < within && matches!(self.child.try_wait(), Ok(None)) {
+            std::thread::sleep(LOOK_EVERY);
+        }
+        self.kill();
     }
 
     /// Resident memory in kilobytes, where the kernel tells.

@@ -203,10 +203,16 @@ impl Supervisor {
         }
     }
 
-    fn answer(&self, ask: Ask) -> Answer {
+    fn answer(&mut self, ask: Ask) -> Answer {
         match ask {
             Ask::Down => Answer::Done,
             Ask::Status => Answer::Status(self.planes.iter().flat_map(Launch::status).collect()),
+            Ask::RestartServer { plane } => match self.planes.get_mut(plane.wrapping_sub(1)) {
+                Some(plane) => {
+                    plane.restart_server().map_or_else(|error| Answer::Failed(error.to_string()), |()| Answer::Done)
+                }
+                None => Answer::Failed(format!("there is no control plane {plane}")),
+            },
             Ask::Route { plane, route } => match self.planes.get(plane.wrapping_sub(1)) {
                 Some(plane) => {
                     plane.routes.add(route);

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use kueue_api::autoscaling::{PodTemplateReference, ProvisioningRequest, ProvisioningRequestSpec, RequestedPodSet};
 use kueue_api::core_v1::{PodTemplate, PodTemplateSpec};
-use kueue_api::kueue::names::{annotation, condition, event, label};
+use kueue_api::kueue::names::{CONTROLLER_PROVISIONING_REQUEST, annotation, condition, event, label};
 use kueue_api::kueue::v1beta2::{AdmissionCheckState, CheckState, ProvisioningRequestConfig, ResourceFlavor, Workload};
 use kueue_api::limit_range::Summary;
 use kueue_api::lookup::NotFound;
@@ -16,7 +16,7 @@ use kueue_core::time::Time;
 
 use super::name::{attempt_of, request_name, template_name};
 use super::need::{Inconsistent, Wanted, is_needed, wanted};
-use super::state::{answered, came_to_nothing, holds, inactive, not_needed, unanswered_at};
+use super::state::{answered, came_to_nothing, holds, inactive, is_strange, not_needed, unanswered_at};
 use crate::check_states;
 
 /// What a look at a Workload is based on.
@@ -48,6 +48,8 @@ pub struct Plan {
     pub workload: Option<Workload>,
     /// Told when that is written: reason and sentence.
     pub events: Vec<(&'static str, String)>,
+    /// Told as a warning: the same of checks that somebody else decided, too.
+    pub contested: Vec<(&'static str, String)>,
     /// Requests that nobody needs any more.
     pub deleted: Vec<Arc<ProvisioningRequest>>,
     /// Their templates that still belong to the Workload, and would stay with it.
@@ -203,6 +205,9 @@ fn plan_states(
         if check.state != known.state {
             check.last_transition_time = Time::default();
             plan.events.push((event::workload::ADMISSION_CHECK_UPDATED, said(known, &check)));
+            if is_strange(known) {
+                plan.contested.push((event::workload::ADMISSION_CHECK_CONTESTED, contested(&check)));
+            }
         }
         check_states::set(&mut checks, check, world.now);
     }
@@ -212,6 +217,14 @@ fn plan_states(
         plan.workload = Some(workload);
     }
     Ok(checks)
+}
+
+fn contested(check: &AdmissionCheckState) -> String {
+    let AdmissionCheckState { name, state, .. } = check;
+    format!(
+        "Somebody else made admission check {name} Ready, which {CONTROLLER_PROVISIONING_REQUEST} decides; it is {state} \
+         again. Stop whoever else decides it, or give that an AdmissionCheck of its own"
+    )
 }
 
 fn said(old: &AdmissionCheckState, new: &AdmissionCheckState) -> String {

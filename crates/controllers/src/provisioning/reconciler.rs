@@ -109,7 +109,18 @@ impl Provisioning {
     }
 
     async fn carry_out(&self, workload: &Arc<Workload>, plan: Plan) -> Result<(), Failure> {
-        let Plan { workload: judged, events, deleted, dropped, claimed, asked, unaskable, adopted, again: _ } = plan;
+        let Plan {
+            workload: judged,
+            events,
+            contested,
+            deleted,
+            dropped,
+            claimed,
+            asked,
+            unaskable,
+            adopted,
+            again: _,
+        } = plan;
         // What is written later is based on the version that was written before.
         let mut current = Arc::clone(workload);
         if let Some(judged) = judged {
@@ -117,6 +128,9 @@ impl Provisioning {
         }
         for (reason, note) in events {
             self.tell(workload, false, reason, note);
+        }
+        for (reason, note) in contested {
+            self.tell(workload, true, reason, note);
         }
         // Templates first: whoever is stopped between the two finds them by their request.
         for template in dropped {

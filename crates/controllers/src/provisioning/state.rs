@@ -58,6 +58,14 @@ pub(super) fn not_needed(check: &mut AdmissionCheckState) {
     }
 }
 
+/// Whether a check is ready though we never said so: then its pods would know their request.
+pub(super) fn is_strange(check: &AdmissionCheckState) -> bool {
+    let mut updates = check.pod_set_updates.iter();
+    check.state == CheckState::Ready
+        && check.message != NOT_NEEDED
+        && !updates.any(|update| update.annotations.contains_key(CONSUME_ANNOTATION))
+}
+
 /// When it is worth saying that nobody answers a request. Who has no time was not made by a server.
 pub(super) fn unanswered_at(request: &ProvisioningRequest) -> Option<Time> {
     let made = request.metadata.creation_timestamp;

@@ -123,6 +123,23 @@ fn nodes_that_are_there_are_passed_on_to_the_pods() {
 }
 
 #[test]
+fn whoever_else_decides_a_check_is_told_that_it_is_ours() {
+    let waiting = request(1, &[("Accepted", ""), ("Provisioned", "soon")]);
+    let mut waiting = waiting;
+    waiting.status.conditions[1].status = kueue_api::meta::ConditionStatus::False;
+    let ready = |updates: Value| json!({"name": "c", "state": "Ready", "message": "so", "podSetUpdates": updates});
+    let strange = look(&ready(json!([])), vec![waiting.clone()]);
+    assert_eq!(state(&strange), (CheckState::Pending, "soon".to_owned(), None));
+    let (reason, note) = &strange.contested[0];
+    assert_eq!(*reason, "AdmissionCheckContested");
+    assert!(note.starts_with("Somebody else made admission check c Ready, which kueue.x-k8s.io/provisioning-request decides; it is Pending again."), "{note}");
+    // An autoscaler that takes its word back is no stranger.
+    let ours = json!([{"name": "a", "annotations": {"autoscaling.x-k8s.io/consume-provisioning-request": "w-c-1"}}]);
+    let flapping = look(&ready(ours), vec![waiting]);
+    assert_eq!((state(&flapping).0, flapping.contested.len()), (CheckState::Pending, 0));
+}
+
+#[test]
 fn templates_that_a_deleted_request_left_are_taken_back_before_they_go_after_it() {
     let workload = workload(&pending(0));
     let owners = json!([{"apiVersion": "autoscaling.x-k8s.io/v1", "kind": "ProvisioningRequest", "name": "w-c-1",

@@ -34,6 +34,8 @@ pub mod workload {
     pub const FAILED_CREATE: &str = "FailedCreate";
     /// A check changed its state.
     pub const ADMISSION_CHECK_UPDATED: &str = "AdmissionCheckUpdated";
+    /// Somebody decided a check that has another controller.
+    pub const ADMISSION_CHECK_CONTESTED: &str = "AdmissionCheckContested";
     /// Pods of the group became owners.
     pub const OWNER_REFERENCES_ADDED: &str = "OwnerReferencesAdded";
     /// A variant was made.
