@@ -1,7 +1,8 @@
 //! Expressions of webhooks and policies, evaluated by kube-cel, with errors in the words of a real server.
 
-use std::collections::{BTreeSet, HashMap};
-use std::sync::Arc;
+use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::{Arc, LazyLock};
 
 use kube_cel::KubeCelExt as _;
 pub use kube_cel::cel::Value as CelValue;
@@ -11,11 +12,18 @@ use kube_cel::cel::{Context, ExecutionError, Program};
 
 use crate::json::Value;
 
+/// What every scope knows beside its variables. Making it costs more than most expressions do.
+static FUNCTIONS: LazyLock<Context<'static>> = LazyLock::new(|| Context::default().with_all());
+
 /// An expression that could be read.
 pub struct Expression {
     pub text: String,
     program: Program,
 }
+
+/// Which parts of values are looked at, by name; all that is inside where nothing more is said.
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
+pub struct Reads(BTreeMap<String, Reads>);
 
 impl std::fmt::Debug for Expression {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -34,13 +42,14 @@ impl std::fmt::Debug for Scope {
 
 impl Default for Scope {
     fn default() -> Self {
-        Self(Context::default().with_all())
+        Self(FUNCTIONS.new_inner_scope())
     }
 }
 
 impl Scope {
-    pub fn set(&mut self, name: &str, value: &Value) {
-        self.0.add_variable_from_value(name, to_cel(value));
+    /// Sets a variable that is looked at as told, and never otherwise.
+    pub fn set(&mut self, name: &str, value: &Value, reads: &Reads) {
+        self.0.add_variable_from_value(name, part_to_cel(value, reads));
     }
 
     /// Values that are already those of expressions, as one variable: `variables`.
@@ -83,6 +92,13 @@ impl Expression {
         }
     }
 
+    /// What the expression looks at.
+    pub fn reads(&self) -> Reads {
+        let mut reads = Reads::default();
+        find_reads(self.program.expression(), &mut reads);
+        reads
+    }
+
     /// Variables that the expression names and nobody declares.
     pub fn undeclared(&self, declared: &[&str]) -> Vec<String> {
         let mut unknown = BTreeSet::new();
@@ -123,6 +139,67 @@ fn find_undeclared(expression: &IdedExpr, declared: &[&str], unknown: &mut BTree
     }
 }
 
+impl Reads {
+    /// All of these.
+    pub fn whole<const N: usize>(names: [&str; N]) -> Self {
+        Self(names.into_iter().map(|name| (name.to_owned(), Self::default())).collect())
+    }
+
+    /// What is read of something; nothing when it is not looked at.
+    pub fn of(&self, name: &str) -> Option<&Self> {
+        self.0.get(name)
+    }
+
+    /// Adds what another one reads.
+    pub fn join(&mut self, other: Self) {
+        for (name, inside) in other.0 {
+            match self.0.entry(name) {
+                Entry::Vacant(place) => drop(place.insert(inside)),
+                Entry::Occupied(mut place) if inside.0.is_empty() => place.get_mut().0.clear(),
+                Entry::Occupied(mut place) if !place.get().0.is_empty() => place.get_mut().join(inside),
+                // All of it is read already.
+                Entry::Occupied(_) => {}
+            }
+        }
+    }
+}
+
+/// A variable of a macro may have the name of a declared one: then more is read than necessary, never less.
+fn find_reads(expression: &IdedExpr, reads: &mut Reads) {
+    let mut find = |part: &IdedExpr| find_reads(part, reads);
+    match &expression.expr {
+        Expr::Ident(_) | Expr::Select(_) => {
+            let (mut inside, mut place) = (Reads::default(), expression);
+            while let Expr::Select(select) = &place.expr {
+                inside = Reads(BTreeMap::from([(select.field.clone(), inside)]));
+                place = &select.operand;
+            }
+            match &place.expr {
+                Expr::Ident(name) => reads.join(Reads(BTreeMap::from([(name.clone(), inside)]))),
+                _ => find(place),
+            }
+        }
+        Expr::Call(call) => {
+            call.target.iter().for_each(|target| find(target));
+            call.args.iter().for_each(find);
+        }
+        Expr::Comprehension(all) => {
+            let parts = [&all.iter_range, &all.accu_init, &all.loop_cond, &all.loop_step, &all.result];
+            parts.into_iter().for_each(&mut find);
+        }
+        Expr::List(list) => list.elements.iter().for_each(find),
+        Expr::Map(map) => {
+            for entry in &map.entries {
+                if let EntryExpr::MapEntry(entry) = &entry.expr {
+                    find(&entry.key);
+                    find(&entry.value);
+                }
+            }
+        }
+        Expr::Struct(_) | Expr::Literal(_) | Expr::Unspecified => {}
+    }
+}
+
 /// What Go's evaluator says.
 fn go_text(error: &ExecutionError) -> String {
     match error {
@@ -134,6 +211,19 @@ fn go_text(error: &ExecutionError) -> String {
         ExecutionError::IndexOutOfBounds(CelValue::Int(index)) => format!("index out of bounds: {index}"),
         ExecutionError::FunctionError { message, .. } => message.clone(),
         _ => "no such overload".to_owned(),
+    }
+}
+
+/// The part of an object that is looked at. What is looked into but no object stays as it is, for its error.
+fn part_to_cel(value: &Value, reads: &Reads) -> CelValue {
+    match value {
+        Value::Object(object) if !reads.0.is_empty() => {
+            let part = |(name, inside): (&String, &Reads)| {
+                object.get(name).map(|value| (Key::from(name.as_str()), part_to_cel(value, inside)))
+            };
+            CelValue::Map(Map { map: Arc::new(reads.0.iter().filter_map(part).collect()) })
+        }
+        _ => to_cel(value),
     }
 }
 
@@ -162,9 +252,12 @@ mod tests {
     use crate::json::json;
 
     fn evaluated(text: &str) -> Result<bool, String> {
+        let expression = Expression::parse(text)?;
         let mut scope = Scope::default();
-        scope.set("object", &json!({"n": 3, "l": [1], "labels": {"a": "b"}, "none": null}));
-        Expression::parse(text).and_then(|expression| expression.is_true(&scope))
+        if let Some(reads) = expression.reads().of("object") {
+            scope.set("object", &json!({"n": 3, "l": [1], "labels": {"a": "b"}, "none": null}), reads);
+        }
+        expression.is_true(&scope)
     }
 
     #[test]
@@ -173,6 +266,24 @@ mod tests {
             assert_eq!(evaluated(text), Ok(true), "{text}");
         }
         assert_eq!(evaluated("has(object.other)"), Ok(false));
+    }
+
+    #[test]
+    fn only_what_is_looked_at_is_read() {
+        for (text, wanted) in [
+            ("has(object.metadata.labels) && 'a' in object.metadata.labels", "object{metadata{labels{}}}"),
+            ("object.a.b == object.a && request.operation != 'x'", "object{a{}}request{operation{}}"),
+            ("object.a == object.a.b", "object{a{}}"),
+            ("object.l.exists(i, i.n == object.n)", "@result{}i{n{}}object{l{}n{}}"),
+            ("object.a['b'].c == 1 && size(oldObject) > 0", "object{a{}}oldObject{}"),
+            ("[object.a, {'k': object.b}].size() == 2", "object{a{}b{}}"),
+            ("!has(object.metadata.labels) || object == null", "object{}"),
+        ] {
+            fn told(reads: &Reads) -> String {
+                reads.0.iter().map(|(name, inside)| format!("{name}{{{}}}", told(inside))).collect()
+            }
+            assert_eq!(told(&Expression::parse(text).unwrap().reads()), wanted, "{text}");
+        }
     }
 
     #[test]

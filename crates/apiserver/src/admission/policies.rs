@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use kueue_core::selector::LabelSelector;
 
 use super::Attributes;
-use super::cel::{CelValue, Expression, Scope};
+use super::cel::{CelValue, Expression, Reads, Scope};
 use super::matching::Matcher;
 use super::review::Question;
 use super::webhooks::{Conditions, scope};
@@ -98,9 +98,9 @@ impl Policy {
     /// What is wrong with a write, given one parameter.
     fn mistakes(&self, question: &Question<'_>, param: Option<&Value>, namespace: Option<&Value>) -> Vec<Mistake> {
         let error = |message: String| Mistake { message, reason: String::new() };
-        let mut scope = scope(question);
-        scope.set("params", param.unwrap_or(&Value::Null));
-        scope.set("namespaceObject", namespace.unwrap_or(&Value::Null));
+        let mut scope = scope(question, &Reads::whole(["object", "oldObject", "request"]));
+        scope.set("params", param.unwrap_or(&Value::Null), &Reads::default());
+        scope.set("namespaceObject", namespace.unwrap_or(&Value::Null), &Reads::default());
         match self.conditions.hold(&scope, self.ignores_failure) {
             Ok(true) => {}
             Ok(false) => return Vec::new(),

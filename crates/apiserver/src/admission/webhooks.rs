@@ -5,7 +5,7 @@ use std::future::Future;
 use std::pin::Pin;
 use std::time::Duration;
 
-use super::cel::{Expression, Scope};
+use super::cel::{Expression, Reads, Scope};
 use super::matching::{Matcher, Seen};
 use super::review::{self, Answer, Question};
 use super::{Attributes, concurrently};
@@ -39,7 +39,10 @@ pub struct Webhook {
 
 /// What must be true of a write beside the rules.
 #[derive(Debug, Default)]
-pub struct Conditions(Vec<std::result::Result<Expression, String>>);
+pub struct Conditions {
+    expressions: Vec<std::result::Result<Expression, String>>,
+    reads: Reads,
+}
 
 /// Why a webhook does not let a write through.
 enum Failure {
@@ -76,17 +79,24 @@ impl Webhook {
 impl Conditions {
     pub fn of(conditions: &Value) -> Self {
         let expressions = conditions.as_array().into_iter().flatten();
-        Self(expressions.map(|one| Expression::parse(text_at(one, &["expression"]))).collect())
+        let expressions: Vec<_> = expressions.map(|one| Expression::parse(text_at(one, &["expression"]))).collect();
+        let mut reads = Reads::default();
+        expressions.iter().flatten().for_each(|expression| reads.join(expression.reads()));
+        Self { expressions, reads }
     }
 
     pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.expressions.is_empty()
+    }
+
+    pub fn reads(&self) -> &Reads {
+        &self.reads
     }
 
     /// Whether all hold. One that is false decides; otherwise an error does, unless failures are ignored.
     pub fn hold(&self, scope: &Scope, ignores_failure: bool) -> std::result::Result<bool, String> {
         let mut errors = Vec::new();
-        for condition in &self.0 {
+        for condition in &self.expressions {
             let held = match condition {
                 Ok(expression) => expression
                     .is_true(scope)
@@ -108,12 +118,17 @@ impl Conditions {
     }
 }
 
-/// What every expression of admission knows.
-pub fn scope(question: &Question<'_>) -> Scope {
+/// What every expression of admission knows, as far as it is looked at.
+pub fn scope(question: &Question<'_>, reads: &Reads) -> Scope {
     let mut scope = Scope::default();
-    scope.set("object", &question.typed(question.object));
-    scope.set("oldObject", &question.typed(question.old));
-    scope.set("request", &question.request("").into());
+    for (name, object) in [("object", question.object), ("oldObject", question.old)] {
+        if let Some(reads) = reads.of(name) {
+            scope.set(name, &question.typed(object), reads);
+        }
+    }
+    if let Some(reads) = reads.of("request") {
+        scope.set("request", &question.request("").into(), reads);
+    }
     scope
 }
 
@@ -276,7 +291,7 @@ impl Server {
         }
         let versions = self.versions(attributes, &seen, object, old).await?;
         let question = versions.question(attributes, &seen, object, old);
-        match webhook.conditions.hold(&scope(&question), webhook.ignores_failure) {
+        match webhook.conditions.hold(&scope(&question, webhook.conditions.reads()), webhook.ignores_failure) {
             Ok(true) => Ok(Some(seen)),
             Ok(false) => Ok(None),
             Err(why) => {
