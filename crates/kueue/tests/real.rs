@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
+use std::process::{Command, ExitCode};
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
@@ -23,6 +23,16 @@ use serde_json::json;
 /// More only compete for the machine.
 const AT_ONCE: usize = 8;
 const FOLDERS: [&str; 2] = ["../../testbed/manager", "../../testbed/acceptance"];
+/// Rows 0.2 and 3.4 of the acceptance list, as far as they are about a cluster: wait as told, change the configuration.
+const AFTER_INSTALLATION: [&str; 4] = [
+    "kubectl -n kueue-system wait endpoints/kueue-webhook-service --for=jsonpath={.subsets} --timeout=60s",
+    "kubectl -n kueue-system get cm kueue-manager-config -o jsonpath={.data.controller_manager_config\\\\.yaml} \
+     | yq '.integrations.frameworks += [\"pod\"]' > $SCRATCH/kueueconfig.yaml && kubectl -n kueue-system create cm \
+     kueue-manager-config --from_file=controller_manager_config.yaml=$SCRATCH/kueueconfig.yaml --dry-run=client -o yaml \
+     | kubectl -n kueue-system apply -f -",
+    "kubectl -n kueue-system rollout restart deployment kueue-controller-manager",
+    "kubectl -n kueue-system rollout status deployment kueue-controller-manager --timeout=60s",
+];
 /// A scenario and what its file is called.
 type Named = (String, Scenario);
 
@@ -47,7 +57,7 @@ fn run(words: &[String]) -> Result<usize> {
     let spec = PlaneSpec { audits: true, ..PlaneSpec::new(Profile::Full, nodes()) };
     let planes = Planes::start(&cache, &bed, vec![spec], &mut say)?;
     let plane = planes.plane(1)?;
-    install(&plane, &cache.program(Program::Kubectl))?;
+    install(&plane, &cache)?;
     let mut operators = play_operators(&plane)?;
     let (mut passed, mut failed) = (0, Vec::new());
     for (number, ((configuration, _), scenarios)) in groups.into_iter().enumerate() {
@@ -79,14 +89,38 @@ fn run(words: &[String]) -> Result<usize> {
     Ok(failed.len())
 }
 
-/// Installs what a manager needs as users do, and again, which changes nothing.
-fn install(plane: &Plane, kubectl: &Path) -> Result<()> {
-    plane.install_manager(kubectl)?;
-    let again = plane.install_manager(kubectl)?;
+/// Installs what a manager needs in both ways that users have, and again, which changes nothing; then what they type
+/// next. The pods of the Deployment are pretended, so what a manager makes of its configuration does not show here.
+fn install(plane: &Plane, cache: &Cache) -> Result<()> {
+    let kubectl = cache.program(Program::Kubectl);
+    typed(plane, cache, "kubectl apply --server-side -f dist/manifests.yaml")?;
+    plane.install_manager(&kubectl)?;
+    let again = plane.install_manager(&kubectl)?;
     let changed: Vec<&str> = again.lines().filter(|line| !line.ends_with(" unchanged")).collect();
-    match changed.is_empty() {
+    if !changed.is_empty() {
+        return Err(Problem::new(format!("installing again changes something:\n{}", changed.join("\n"))));
+    }
+    AFTER_INSTALLATION.iter().try_for_each(|command| typed(plane, cache, command))
+}
+
+/// Types a command at the top of the clone.
+fn typed(plane: &Plane, cache: &Cache, command: &str) -> Result<()> {
+    let programs = [Program::Kubectl, Program::Yq].map(|program| cache.program(program));
+    let folders = programs.iter().filter_map(|program| program.parent()).map(Path::to_path_buf);
+    let usual = std::env::var_os("PATH").unwrap_or_default();
+    let path = std::env::join_paths(folders.chain(std::env::split_paths(&usual)));
+    let path = path.map_err(|error| Problem::new(format!("no PATH: {error}")))?;
+    let said = Command::new("bash")
+        .args(["-o", "pipefail", "-c", command])
+        .current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("../.."))
+        .env("KUBECONFIG", &plane.info().kubeconfig)
+        .env("SCRATCH", env!("CARGO_TARGET_TMPDIR"))
+        .env("PATH", path)
+        .output()
+        .map_err(|error| Problem::file("start", Path::new("bash"), &error))?;
+    match said.status.success() {
         true => Ok(()),
-        false => Err(Problem::new(format!("installing again changes something:\n{}", changed.join("\n")))),
+        false => Err(Problem::new(format!("{command}\n{}", String::from_utf8_lossy(&said.stderr)))),
     }
 }
 
