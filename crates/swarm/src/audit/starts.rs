@@ -20,7 +20,10 @@ pub fn job(old: Option<&Value>, new: Option<&Value>, workloads: &Workloads) -> O
     let sets = workload["status"]["admission"]["podSetAssignments"].as_array().into_iter().flatten();
     let count: i64 = sets.filter_map(|set| set["count"].as_i64()).sum();
     let pods = new["spec"]["parallelism"].as_i64().unwrap_or(1);
-    (count != pods).then(|| format!("Job {name} runs with {pods} pods, and {count} are admitted"))
+    // Of one that was stopped when a part of it was done, only the others run.
+    let done = new["status"]["succeeded"].as_i64().unwrap_or(0);
+    let left = new["spec"]["completions"].as_i64().map_or(pods, |completions| pods.min(completions - done));
+    (count != pods && count != left).then(|| format!("Job {name} runs with {pods} pods, and {count} are admitted"))
 }
 
 /// Why a pod should not have lost its gate.

@@ -169,3 +169,16 @@ async fn a_write_that_changes_nothing_is_for_those_who_did_not_learn_what_became
     watched.audit.changed_nothing("one", &Method::PATCH, "/api/v1/pods/q");
     assert_eq!(watched.rule(), "write that changes nothing");
 }
+
+#[tokio::test(start_paused = true)]
+async fn what_is_done_of_a_job_needs_no_quota_again() {
+    for (done, is_fine) in [(1, true), (0, false)] {
+        let mut watched = Watched::new();
+        watched.queue("q", "", &json!({"name": "cpu", "nominalQuota": "4"}));
+        watched.admit("j", "q", 1, "1");
+        let spec = json!({"suspend": false, "parallelism": 2, "completions": 2, "template": {}});
+        let metadata = json!({"uid": "uid-of-j"});
+        watched.write(JOBS, "j", json!({"metadata": metadata, "spec": spec, "status": {"succeeded": done}}));
+        assert_eq!(watched.audit.problem().is_none(), is_fine, "{done}");
+    }
+}
