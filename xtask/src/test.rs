@@ -9,7 +9,8 @@ use serde::Serialize;
 
 use crate::conformance::Recording;
 use crate::datasets::EXCHANGES;
-use crate::{conformance, exchanges, fuzz, generated, program, testbed};
+use crate::swarm::Played;
+use crate::{conformance, exchanges, fuzz, generated, program, swarm, testbed};
 
 /// How long the fuzzer runs here; longer on demand with `cargo xtask fuzz --seconds`.
 const FUZZ_SECONDS: u64 = 60;
@@ -61,6 +62,7 @@ const STEPS: &[Step] = &[
     Step { name: "scenarios", in_quick: false, run: scenarios },
     Step { name: "exchanges", in_quick: false, run: exchanges },
     Step { name: "fuzz", in_quick: false, run: fuzzing },
+    Step { name: "swarm", in_quick: false, run: swarms },
     Step { name: "tutorial", in_quick: false, run: tutorial },
     Step { name: "real cluster", in_quick: false, run: real_cluster },
 ];
@@ -231,6 +233,11 @@ fn recorded(recording: Recording) -> Result<Outcome> {
 fn fuzzing() -> Result<Outcome> {
     fuzz::run(FUZZ_SECONDS, 1, None)?;
     Ok(passed())
+}
+
+fn swarms() -> Result<Outcome> {
+    let Played { seeds, failed } = swarm::play()?;
+    Ok(Outcome { passed: seeds.saturating_sub(failed.len()), failed: failed.len(), problems: failed, skipped: None })
 }
 
 #[cfg(test)]

@@ -18,6 +18,8 @@ const LOOKS_MAX: usize = 240;
 const LOOKS_FOR_GROUPS: usize = 3;
 /// How many looks it may take until nothing is left.
 const LOOKS_TO_LEAVE: usize = 12;
+/// How long it takes until all is written: events that came again are counted every half minute.
+const SETTLES: Duration = Duration::from_secs(40);
 /// For so long nobody may write anything when nothing happens.
 const SILENCE: Duration = Duration::from_secs(120);
 /// Kinds of which nothing may be left when users deleted what they made.
@@ -42,7 +44,7 @@ impl Play<'_> {
         if !self.comes_to_an_end().await? {
             return Ok(());
         }
-        sleep(LOOK_EVERY).await;
+        sleep(SETTLES).await;
         self.check_what_ended();
         let before = self.bed.audit.writes();
         sleep(SILENCE).await;

@@ -14,6 +14,8 @@ use kueue_swarm::shrink;
 
 /// Who fails so often has told enough.
 const FAILURES_MAX: usize = 3;
+/// After so many seeds it is told how far it is.
+const TOLD_EVERY: u64 = 50;
 
 /// Random load and random faults against everything, from a seed.
 #[derive(Parser)]
@@ -46,7 +48,7 @@ fn main() -> Result<ExitCode> {
     tracing_subscriber::fmt().without_time().with_writer(std::io::stderr).with_max_level(cli.log).init();
     kueue_swarm::play::notice_panics();
     let begin = Instant::now();
-    let (next, failures) = (AtomicU64::new(cli.from), AtomicUsize::new(0));
+    let (next, failures, played) = (AtomicU64::new(cli.from), AtomicUsize::new(0), AtomicU64::new(0));
     let threads = cli.threads.or_else(|| std::thread::available_parallelism().ok().map(Into::into)).unwrap_or(1);
     std::thread::scope(|scope| {
         for _ in 0..threads {
@@ -59,13 +61,22 @@ fn main() -> Result<ExitCode> {
                     if !holds(&cli, seed) {
                         failures.fetch_add(1, Ordering::Relaxed);
                     }
+                    let played = played.fetch_add(1, Ordering::Relaxed) + 1;
+                    if played.is_multiple_of(TOLD_EVERY) && played < cli.seeds {
+                        println!("swarm: {played} of {} seeds, {:.0} s", cli.seeds, begin.elapsed().as_secs_f64());
+                    }
                 }
             });
         }
     });
     let failed = failures.into_inner();
     let seconds = begin.elapsed().as_secs_f64();
-    println!("swarm: {} seeds from {}, {failed} failed, {seconds:.1} s", cli.seeds, cli.from);
+    println!(
+        "swarm: {} of {} seeds from {}, {failed} failed, {seconds:.1} s",
+        played.into_inner(),
+        cli.seeds,
+        cli.from
+    );
     Ok(if failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
