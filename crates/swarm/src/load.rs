@@ -17,6 +17,8 @@ pub struct Setup {
     pub replicas: usize,
     pub shares_fairly: bool,
     pub waits_for_pods: bool,
+    /// Whether managers look after the registration of their webhooks; that reads large objects at every start.
+    pub registers: bool,
 }
 
 /// A ClusterQueue with one LocalQueue of the same name.
@@ -86,6 +88,7 @@ impl Setup {
             replicas: 1 + random.below(2),
             shares_fairly: random.once_in(4),
             waits_for_pods: random.once_in(4),
+            registers: random.once_in(8),
         }
     }
 

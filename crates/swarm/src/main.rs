@@ -12,6 +12,10 @@ use kueue_swarm::plan::Plan;
 use kueue_swarm::play::{Outcome, outcome};
 use kueue_swarm::shrink;
 
+/// The same as in the product.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 /// Who fails so often has told enough.
 const FAILURES_MAX: usize = 3;
 /// After so many seeds it is told how far it is.

@@ -32,6 +32,7 @@ pub struct Replicas {
     audit: Audit,
     token: HeaderValue,
     configuration: String,
+    registers: bool,
     rules: Vec<Rule>,
     faults: Vec<Faults>,
     running: Vec<Option<Running>>,
@@ -92,6 +93,7 @@ impl Replicas {
             audit: bed.audit.clone(),
             token: account()?,
             configuration: plan.setup.configuration(),
+            registers: plan.setup.registers,
             rules: plan.faults.clone(),
             faults: (0..plan.setup.replicas).map(faults).collect(),
             running: (0..plan.setup.replicas).map(|_| None).collect(),
@@ -115,14 +117,14 @@ impl Replicas {
         let client = self.client(&name, &self.faults[replica]);
         let manager = Manager::new(configuration.clone(), gates, client.clone(), clock, name);
         let observer = manager.observer();
-        let registering = keep_registered(&configuration, &observer, client, clock);
+        let registering = self.registers.then(|| keep_registered(&configuration, &observer, client, clock));
         self.hooks.observers().insert(replica, observer);
         let (end, ended) = oneshot::channel();
         let task = tokio::spawn(async move {
             tokio::select! {
                 biased;
                 () = manager.run_until(async { drop(ended.await) }) => {}
-                () = registering => {}
+                Some(()) = async { Some(registering?.await) } => {}
             }
         });
         self.running[replica] = Some(Running { task, end: Some(end) });

@@ -144,6 +144,10 @@ pub(super) fn plan(job: &Job, pods: &[Arc<Pod>], now: Timestamp) -> Plan {
     let count = count(job, pods);
     let time = Time::new(now);
     let mut plan = Plan { status: job.status.clone(), ..Plan::default() };
+    // Also where only its end is missing: somebody may have taken the time away while it was suspended.
+    if !job.is_suspended() {
+        plan.status.start_time.get_or_insert(time);
+    }
     let verdict = verdict(job, &count, now);
     match &verdict {
         Some(verdict) => {
@@ -196,7 +200,6 @@ fn begin(job: &Job, plan: &mut Plan, now: Time) {
         plan.status.start_time = Some(now);
         plan.events.push((false, "Resumed".to_owned(), "Job resumed".to_owned()));
     }
-    plan.status.start_time.get_or_insert(now);
 }
 
 fn finish(plan: &mut Plan, verdict: &Verdict, now: Time) {

@@ -146,6 +146,17 @@ fn suspension_takes_pods_away_uncounted() {
 }
 
 #[test]
+fn no_job_ends_without_a_start() {
+    let mut stage = Stage::new(&json!({"parallelism": 1, "completions": 1}));
+    stage.look();
+    // Whoever suspended it for a moment took the time away.
+    Arc::make_mut(&mut stage.job).status.start_time = None;
+    stage.end(0, 0);
+    assert_eq!(stage.shown(), "0/1/0 SuccessCriteriaMet=CompletionsReached Complete=CompletionsReached");
+    assert!(stage.job.status.start_time.is_some());
+}
+
+#[test]
 fn indexes_are_completed_one_by_one() {
     let mut stage = Stage::new(&json!({"parallelism": 3, "completions": 5, "completionMode": "Indexed"}));
     stage.look();
