@@ -85,6 +85,8 @@ pub enum Write<J> {
     Restored(J),
     /// The job is told that it ends, and why, by the condition `TerminationTarget`; then it is deleted.
     Terminate { reason: String, message: String },
+    /// The job is deleted, and was told why before.
+    Delete,
 }
 
 /// A job of some kind, as the framework sees it. The object is a partial view: what it does not know stays as it is.

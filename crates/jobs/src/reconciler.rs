@@ -28,6 +28,9 @@ use crate::report::Fact;
 use crate::step::{Action, Family, Outcome, Parent, Settings, Surroundings, step, step_gone, step_leaving};
 use crate::workload::prebuilt_name;
 
+/// The condition that tells a job why it is deleted.
+pub(crate) const TERMINATION_TARGET: &str = "TerminationTarget";
+
 /// What jobs of all kinds are looked at with.
 #[derive(Clone, Debug)]
 pub struct Stores {
@@ -260,6 +263,7 @@ impl<J: Job> JobReconciler<J> {
             Write::Terminate { reason, message } => {
                 return gone_is_fine(self.terminate(known, &reason, &message).await);
             }
+            Write::Delete => return gone_is_fine(self.delete(known).await),
         };
         let patch = Patch::between(known, &wanted, FIELD_MANAGER_KUEUE);
         if let Some(patch) = patch.map(|patch| if is_status { patch.of_status() } else { patch }) {
@@ -286,9 +290,12 @@ impl<J: Job> JobReconciler<J> {
 
     async fn terminate(&self, job: &J, reason: &str, message: &str) -> Result<(), Failure> {
         let told = last_words(job, reason, message, self.clock.time());
-        let key = Key::of(job);
-        self.client.patch::<J>(&key, &Patch::apply(told, FIELD_MANAGER_KUEUE).of_status()).await?;
-        self.client.delete::<J>(&key, &job.metadata().uid, Dependents::Background).await
+        self.client.patch::<J>(&Key::of(job), &Patch::apply(told, FIELD_MANAGER_KUEUE).of_status()).await?;
+        self.delete(job).await
+    }
+
+    async fn delete(&self, job: &J) -> Result<(), Failure> {
+        self.client.delete::<J>(&Key::of(job), &job.metadata().uid, Dependents::Background).await
     }
 
     async fn update(&self, old: &Workload, new: &Workload) -> Result<(), Failure> {
@@ -308,7 +315,7 @@ impl<J: Job> JobReconciler<J> {
 /// What a job is told before it is deleted, to be applied to its status.
 pub fn last_words<J: Job>(job: &J, reason: &str, message: &str, now: Time) -> Value {
     let meta = job.metadata();
-    let condition = json!({"type": "TerminationTarget", "status": ConditionStatus::True, "lastTransitionTime": now,
+    let condition = json!({"type": TERMINATION_TARGET, "status": ConditionStatus::True, "lastTransitionTime": now,
         "reason": reason, "message": message});
     json!({"apiVersion": J::api_version(), "kind": J::KIND, "status": {"conditions": [condition]},
         "metadata": {"name": meta.name, "namespace": meta.namespace, "uid": meta.uid}})

@@ -266,7 +266,7 @@ impl<J: Job> Look<'_, J> {
         let original = workload.map(start::original);
         let was_suspended = self.job.is_suspended();
         let writes = self.job.stop(why, original.as_deref());
-        let ends = writes.iter().any(|write| matches!(write, Write::Terminate { .. }));
+        let ends = writes.iter().any(|write| matches!(write, Write::Terminate { .. } | Write::Delete));
         let is_stopped_now = ends || (!writes.is_empty() && !was_suspended);
         for write in writes {
             if let Write::Spec(job) | Write::Status(job) | Write::Restored(job) = &write {

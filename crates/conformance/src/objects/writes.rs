@@ -33,6 +33,10 @@ impl Objects {
                             self.delete(known);
                             continue;
                         }
+                        Write::Delete => {
+                            self.delete(known);
+                            continue;
+                        }
                     };
                     known.clone_from(wanted);
                 }

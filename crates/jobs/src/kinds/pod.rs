@@ -27,6 +27,7 @@ use kueue_core::time::Time;
 
 use crate::job::{self, BadPodSets, CannotStart, Finish, Stop, StopReason, Write};
 use crate::pod_shape::role_hash;
+use crate::reconciler::TERMINATION_TARGET;
 use crate::topology_request::{BadTopologyRequest, PodIndexes, topology_request};
 use crate::webhook::{Around, Unanswerable};
 
@@ -237,8 +238,14 @@ impl job::Job for Pod {
     }
 
     fn stop(&self, why: &Stop<'_>, _: Option<&[PodSetInfo]>) -> Vec<Write<Self>> {
+        let (reason, message) = (why.reason.to_string(), why.message.to_owned());
+        let is_last_word = |told: &PodCondition| {
+            let says = told.r#type == TERMINATION_TARGET && told.status == ConditionStatus::True;
+            says && told.reason == reason && told.message == message
+        };
         match self.ends(&why.reason) {
-            true => vec![Write::Terminate { reason: why.reason.to_string(), message: why.message.to_owned() }],
+            true if self.status.conditions.iter().any(is_last_word) => vec![Write::Delete],
+            true => vec![Write::Terminate { reason, message }],
             false => Vec::new(),
         }
     }

@@ -103,6 +103,7 @@ fn shown(outcome: &Outcome<Job>) -> String {
         Action::Write(Write::Spec(_) | Write::Restored(_)) => "stop".to_owned(),
         Action::Write(Write::Status(_)) => "reset status".to_owned(),
         Action::Write(Write::Terminate { reason, .. }) => format!("terminate {reason}"),
+        Action::Write(Write::Delete) => "delete".to_owned(),
         Action::CreateWorkload(workload) => format!("create {}", workload.metadata.name),
         Action::UpdateWorkload { new, .. } => {
             format!("update to {} {}", new.spec.queue_name, new.spec.pod_sets[0].count)

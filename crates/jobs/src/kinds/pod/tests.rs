@@ -89,6 +89,18 @@ fn a_pod_that_does_not_run_is_stopped_only_with_its_workload() {
 }
 
 #[test]
+fn a_pod_is_told_once_why_it_is_stopped() {
+    let stop = |told: &str| {
+        let condition = json!({"type": "TerminationTarget", "status": "True", "reason": told, "message": "m"});
+        pod(json!({"status": {"conditions": [condition]}}))
+            .stop(&Stop { reason: StopReason::NotAdmitted, message: "m" }, None)
+    };
+    assert_eq!(stop("NotAdmitted"), [Write::Delete]);
+    let words = Write::Terminate { reason: "NotAdmitted".to_owned(), message: "m".to_owned() };
+    assert_eq!(stop("WorkloadDeleted"), [words]);
+}
+
+#[test]
 fn a_pod_that_is_over_is_let_go() {
     let held = pod(json!({"metadata": {"finalizers": ["kueue.x-k8s.io/managed", "example.com/other"]}}));
     assert_eq!(held.released().map(|pod| pod.metadata.finalizers), Some(vec!["example.com/other".to_owned()]));

@@ -122,6 +122,7 @@ fn shown(outcome: &Outcome) -> String {
             Action::Write(Write::Restored(_)) => unreachable!("pods are deleted"),
             Action::Write(Write::Spec(pod)) => format!("start {name} {}", json!(pod.spec.node_selector)),
             Action::Write(Write::Terminate { reason, .. }) => format!("end {name} {reason}"),
+            Action::Write(Write::Delete) => format!("delete {name}"),
             Action::Write(Write::Status(_)) => "status".to_owned(),
             Action::CreateWorkload(workload) => {
                 let sets = workload.spec.pod_sets.iter().map(|set| format!("{}x{}", set.count, set.name));
