@@ -197,6 +197,10 @@ impl job::Job for Job {
 
     fn stop(&self, _: &Stop<'_>, original: Option<&[PodSetInfo]>) -> Vec<Write<Self>> {
         let mut writes = Vec::new();
+        // No server lets anybody take the start time from one that ended, and nothing of it is left to stop.
+        if self.finished().is_some() {
+            return writes;
+        }
         let mut job = self.clone();
         if job.spec.suspend != Some(true) {
             job.suspend();

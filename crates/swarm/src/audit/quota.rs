@@ -74,7 +74,9 @@ impl Quotas {
 /// What each queue has given to those who still have something of it.
 fn used(all: &Workloads, owners: &Owners) -> BTreeMap<String, BTreeMap<Pool, Amount>> {
     let mut used: BTreeMap<String, BTreeMap<Pool, Amount>> = BTreeMap::new();
-    let holding = all.values().filter(|workload| !is_over(workload, owners));
+    // As in Kueue, whoever is deactivated has nothing from that moment, although it still has to be stopped.
+    let active = all.values().filter(|workload| workload["spec"]["active"] != false);
+    let holding = active.filter(|workload| !is_over(workload, owners));
     for (queue, pools) in holding.filter_map(reserved) {
         let of_queue = used.entry(queue).or_default();
         for (pool, amount) in pools {

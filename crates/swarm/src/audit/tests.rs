@@ -94,6 +94,19 @@ async fn a_job_that_ended_gives_back_what_its_workload_still_claims() {
 }
 
 #[tokio::test]
+async fn a_workload_that_is_deactivated_has_nothing() {
+    let mut watched = Watched::new();
+    watched.queue("a", "", &cpu(3));
+    watched.admit("one", "a", 3, "3");
+    let key = Key::new("", "one");
+    let mut one = watched.store.get(WORKLOADS, &key).map(|object| Value::from(&object.value)).unwrap();
+    one["spec"]["active"] = false.into();
+    watched.write(WORKLOADS, "one", one);
+    watched.admit("two", "a", 3, "3");
+    assert_eq!(watched.rule(), "");
+}
+
+#[tokio::test]
 async fn a_cohort_gives_what_all_have_within_their_limits() {
     for (cpu_of_a, cpu_of_b, admitted, rule) in [
         (cpu(2), cpu(2), "4", ""),

@@ -78,6 +78,9 @@ fn stopping_takes_three_requests_and_is_resumed_where_it_broke_off() {
     assert_eq!(*third, before);
     assert_eq!(second.stop(&why, Some(&original(&before))), [Write::Restored(before.clone())]);
     assert_eq!(third.stop(&why, Some(&original(&before))), []);
+    let mut ended = running.clone();
+    ended.status.conditions = serde_json::from_value(json!([{"type": "Failed", "status": "True"}])).unwrap();
+    assert_eq!(ended.stop(&why, Some(&original(&before))), []);
 }
 
 #[test]
