@@ -124,7 +124,12 @@ impl Replicas {
             tokio::select! {
                 biased;
                 () = manager.run_until(async { drop(ended.await) }) => {}
-                Some(()) = async { Some(registering?.await) } => {}
+                () = async {
+                    match registering {
+                        Some(registering) => registering.await,
+                        None => std::future::pending().await,
+                    }
+                } => {}
             }
         });
         self.running[replica] = Some(Running { task, end: Some(end) });
