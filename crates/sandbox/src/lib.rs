@@ -34,7 +34,7 @@ pub use kueue_world::behaviour::Defaults;
 pub const NODES: &str = include_str!("nodes.yaml");
 
 /// How many changes of each kind clients can catch up on: enough for a kubectl that slept, little enough for a laptop.
-const HISTORY_MAX: usize = 4_000;
+const HISTORY_MAX: usize = 2_000;
 
 /// What a sandbox is made of.
 #[derive(Debug)]
