@@ -6,7 +6,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 use std::iter;
-use std::ops::Bound;
+use std::ops::{Bound, RangeBounds as _};
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use rustc_hash::FxHashMap;
@@ -399,19 +399,9 @@ impl Collection {
 
     /// What stood at a revision where something else stands now, from a place on.
     fn past(&self, start: &Bound<Key>, revision: u64) -> BTreeMap<Key, Option<Arc<Object>>> {
-        let mut past = BTreeMap::new();
-        for change in self.history.iter().rev().take_while(|change| change.revision > revision) {
-            let is_before = match start {
-                Bound::Included(start) => change.key < *start,
-                Bound::Excluded(start) => change.key <= *start,
-                Bound::Unbounded => false,
-            };
-            if is_before {
-                continue;
-            }
-            past.insert(change.key.clone(), change.stood.clone());
-        }
-        past
+        let later = self.history.iter().rev().take_while(|change| change.revision > revision);
+        let behind = later.filter(|change| (start.as_ref(), Bound::Unbounded).contains(&change.key));
+        behind.map(|change| (change.key.clone(), change.stood.clone())).collect()
     }
 }
 

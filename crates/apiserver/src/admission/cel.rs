@@ -107,14 +107,30 @@ impl Expression {
     }
 }
 
+/// What an expression is made of, one level down.
+fn parts(expression: &IdedExpr) -> Vec<&IdedExpr> {
+    match &expression.expr {
+        Expr::Call(call) => call.target.as_deref().into_iter().chain(&call.args).collect(),
+        Expr::Comprehension(all) => {
+            vec![&all.iter_range, &all.accu_init, &all.loop_cond, &all.loop_step, &all.result]
+        }
+        Expr::List(list) => list.elements.iter().collect(),
+        Expr::Map(map) => {
+            let entries = map.entries.iter().filter_map(|entry| match &entry.expr {
+                EntryExpr::MapEntry(entry) => Some([&entry.key, &entry.value]),
+                EntryExpr::StructField(_) => None,
+            });
+            entries.flatten().collect()
+        }
+        Expr::Select(select) => vec![&select.operand],
+        Expr::Ident(_) | Expr::Struct(_) | Expr::Literal(_) | Expr::Unspecified => Vec::new(),
+    }
+}
+
 /// Macros such as `exists` declare variables for what is inside them.
 fn find_undeclared(expression: &IdedExpr, declared: &[&str], unknown: &mut BTreeSet<String>) {
     match &expression.expr {
         Expr::Ident(name) if !declared.contains(&name.as_str()) => drop(unknown.insert(name.clone())),
-        Expr::Call(call) => {
-            call.target.iter().for_each(|target| find_undeclared(target, declared, unknown));
-            call.args.iter().for_each(|argument| find_undeclared(argument, declared, unknown));
-        }
         Expr::Comprehension(all) => {
             find_undeclared(&all.iter_range, declared, unknown);
             find_undeclared(&all.accu_init, declared, unknown);
@@ -125,17 +141,7 @@ fn find_undeclared(expression: &IdedExpr, declared: &[&str], unknown: &mut BTree
                 find_undeclared(part, &inside, unknown);
             }
         }
-        Expr::List(list) => list.elements.iter().for_each(|element| find_undeclared(element, declared, unknown)),
-        Expr::Map(map) => {
-            for entry in &map.entries {
-                if let EntryExpr::MapEntry(entry) = &entry.expr {
-                    find_undeclared(&entry.key, declared, unknown);
-                    find_undeclared(&entry.value, declared, unknown);
-                }
-            }
-        }
-        Expr::Select(select) => find_undeclared(&select.operand, declared, unknown),
-        Expr::Ident(_) | Expr::Struct(_) | Expr::Literal(_) | Expr::Unspecified => {}
+        _ => parts(expression).into_iter().for_each(|part| find_undeclared(part, declared, unknown)),
     }
 }
 
@@ -166,37 +172,14 @@ impl Reads {
 
 /// A variable of a macro may have the name of a declared one: then more is read than necessary, never less.
 fn find_reads(expression: &IdedExpr, reads: &mut Reads) {
-    let mut find = |part: &IdedExpr| find_reads(part, reads);
-    match &expression.expr {
-        Expr::Ident(_) | Expr::Select(_) => {
-            let (mut inside, mut place) = (Reads::default(), expression);
-            while let Expr::Select(select) = &place.expr {
-                inside = Reads(BTreeMap::from([(select.field.clone(), inside)]));
-                place = &select.operand;
-            }
-            match &place.expr {
-                Expr::Ident(name) => reads.join(Reads(BTreeMap::from([(name.clone(), inside)]))),
-                _ => find(place),
-            }
-        }
-        Expr::Call(call) => {
-            call.target.iter().for_each(|target| find(target));
-            call.args.iter().for_each(find);
-        }
-        Expr::Comprehension(all) => {
-            let parts = [&all.iter_range, &all.accu_init, &all.loop_cond, &all.loop_step, &all.result];
-            parts.into_iter().for_each(&mut find);
-        }
-        Expr::List(list) => list.elements.iter().for_each(find),
-        Expr::Map(map) => {
-            for entry in &map.entries {
-                if let EntryExpr::MapEntry(entry) = &entry.expr {
-                    find(&entry.key);
-                    find(&entry.value);
-                }
-            }
-        }
-        Expr::Struct(_) | Expr::Literal(_) | Expr::Unspecified => {}
+    let (mut inside, mut place) = (Reads::default(), expression);
+    while let Expr::Select(select) = &place.expr {
+        inside = Reads(BTreeMap::from([(select.field.clone(), inside)]));
+        place = &select.operand;
+    }
+    match &place.expr {
+        Expr::Ident(name) => reads.join(Reads(BTreeMap::from([(name.clone(), inside)]))),
+        _ => parts(place).into_iter().for_each(|part| find_reads(part, reads)),
     }
 }
 
