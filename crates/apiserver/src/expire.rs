@@ -70,29 +70,14 @@ impl Expiring {
 
 #[cfg(test)]
 mod tests {
-    use http_body_util::{BodyExt as _, Full};
-    use serde_json::{Value, json};
-
     use super::*;
     use crate::clock::Clock;
+    use crate::json::json;
     use crate::{ApiServer, Settings};
 
-    async fn ask(server: &ApiServer, line: &str, body: Value) -> (u16, Value) {
-        let (method, path) = line.split_once(' ').expect("a method and a path");
-        let kind = if method == "PATCH" { "application/merge-patch+json" } else { "application/json" };
-        let request = http::Request::builder().method(method).uri(path).header("Content-Type", kind);
-        let request = request.header("Authorization", format!("Bearer {}", server.admin_token()));
-        let request = request.body(Full::<bytes::Bytes>::from(body.to_string())).expect("a request");
-        let answer = server.handle(request).await;
-        let code = answer.status().as_u16();
-        let bytes = answer.into_body().collect().await.expect("answers do not fail").to_bytes();
-        (code, serde_json::from_slice(&bytes).expect("an object"))
-    }
-
-    async fn names(server: &ApiServer) -> Vec<String> {
-        let (_, list) = ask(server, "GET /api/v1/events", Value::Null).await;
-        let items = list["items"].as_array().expect("a list").iter();
-        items.map(|event| event["metadata"]["name"].as_str().expect("a name").to_owned()).collect()
+    fn names(store: &Store) -> Vec<String> {
+        let listed = store.list(EVENTS, "", None).expect("the present is known");
+        listed.objects.into_iter().map(|(key, _)| key.name).collect()
     }
 
     #[tokio::test(start_paused = true)]
@@ -101,19 +86,20 @@ mod tests {
         // So few changes are remembered that writes are missed and have to be found in the list.
         let few = Settings { history_max: 2, ..Settings::new(clock, [1; 32]) };
         let server = ApiServer::start(Settings { keeps_events: Some(KEPT), ..few });
+        let store = &server.server().store;
+        let key = |name: &str| Key::new("default", name);
         for name in ["a", "b", "c", "d", "e"] {
-            let event = json!({"metadata": {"name": name}, "involvedObject": {"namespace": "default"}});
-            assert_eq!(ask(&server, "POST /api/v1/namespaces/default/events", event).await.0, 201);
+            store.create(EVENTS, key(name), json!({"metadata": {}})).expect("it is new");
         }
         let minutes = |count: u64| tokio::time::sleep(Duration::from_secs(6 * count));
         minutes(30).await;
-        let again = json!({"count": 2});
-        assert_eq!(ask(&server, "PATCH /api/v1/namespaces/default/events/c", again).await.0, 200);
+        let read = store.get(EVENTS, &key("c")).expect("it is there");
+        store.update(EVENTS, key("c"), &read, json!({"metadata": {}, "count": 2})).expect("nobody else writes");
         minutes(29).await;
-        assert_eq!(names(&server).await, ["a", "b", "c", "d", "e"]);
+        assert_eq!(names(store), ["a", "b", "c", "d", "e"]);
         minutes(3).await;
-        assert_eq!(names(&server).await, ["c"]);
+        assert_eq!(names(store), ["c"]);
         minutes(30).await;
-        assert!(names(&server).await.is_empty());
+        assert!(names(store).is_empty());
     }
 }
