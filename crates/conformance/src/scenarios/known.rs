@@ -82,9 +82,10 @@ fn is_node_given_twice(sight: &Sight<'_>) -> bool {
         || is_told_otherwise && !sight.recorded.order.is_empty() && sight.world.has_shared_nodes()
 }
 
-/// Kueue gave one node to two pod sets of a workload, each of which would fit there alone after others had been placed.
+/// Kueue gave one node to two pod sets of a workload, each of which would fit there alone after others had been placed
+/// in the same cycle.
 fn is_counted_apart(sight: &Sight<'_>) -> bool {
-    sight.recorded.order.iter().any(|workload| {
+    sight.recorded.order.iter().skip(1).any(|workload| {
         let nodes: Vec<Vec<String>> = sight.places(workload).into_iter().map(|(_, node)| node).collect();
         let is_shared = nodes.iter().enumerate().any(|(index, node)| nodes[..index].contains(node));
         let ours = sight.world.cluster.workloads.get(workload).map(|object| json!(object.status.admission));

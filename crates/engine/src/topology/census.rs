@@ -320,7 +320,8 @@ impl Tree {
             count.slices = count.pods / shape.slice_size;
             count.slices_led = count.pods_led / shape.slice_size;
         }
-        if shape.has_tastes {
+        // A domain of several nodes is liked as much as any other, whichever of them are.
+        if shape.has_tastes && self.is_by_host() {
             count.taste = shape.workers.placement.taste(&leaf.node.name, &leaf.node.labels);
         }
         (count, tightest.filter(|_| pods == 0).map(Reason::Shortage))

@@ -6,7 +6,7 @@
 //! used x1 cpu=1                                   somebody's pods
 //! freed x1 cpu=1                                  they are gone
 //! plain x1 cpu=1                                  a pod that belongs to no workload
-//! ask 3 cpu=1 [required=rack | preferred=rack | anywhere] [slices=rack:2,host:1] [leader=CPU] [empty] [select=K:V]
+//! ask 3 cpu=1 [required=rack | preferred=rack | anywhere] [slices=rack:2,host:1] [leader=CPU] [empty] [select=K:V] [like=K:V]
 //! => x1:2 x2:1 [leader x3]                        or the text of the failure
 //! ```
 
@@ -21,7 +21,7 @@ use super::search::Habits;
 use super::{HOSTNAME, NodeSpec, PlainPodSpec, Sites, TopologyAssignment};
 use crate::id::{FlavorId, Name, ResourceId};
 use crate::names::Names;
-use crate::placement::{FlavorNodes, PodPlacement, Taint, TaintEffect};
+use crate::placement::{FlavorNodes, NodeOperator, NodeRequirement, PodPlacement, Taint, TaintEffect};
 
 struct Stage {
     sites: Sites,
@@ -155,6 +155,12 @@ impl Stage {
         let mut placement = PodPlacement::default();
         if let Some((key, value)) = options.get("select").and_then(|label| label.split_once(':')) {
             placement.node_selector.insert(key.into(), value.into());
+        }
+        if let Some((key, value)) = options.get("like").and_then(|label| label.split_once(':')) {
+            let values = vec![value.into()];
+            placement
+                .preferred
+                .push((1, vec![NodeRequirement { key: key.into(), operator: NodeOperator::In, values }]));
         }
         Wanted {
             index: 0,
@@ -355,6 +361,18 @@ fn balanced_placement_gives_every_domain_as_much() {
     check(&format!("{nodes} ask 6 cpu=1 preferred=host\n => x1:5 x2:1"));
     let habits = Habits { is_balanced: true, ..manner().habits };
     check_as(&format!("{nodes} ask 6 cpu=1 preferred=host\n => x1:3 x2:3"), &Manner { habits, ..manner() });
+}
+
+#[test]
+fn nodes_that_pods_like_draw_them_only_where_domains_are_nodes() {
+    let nodes = "node b1/r1/x1 cpu=9
+        node b1/r2/x2 cpu=1 label=disk:ssd
+        node b2/r3/x3 cpu=3
+    ";
+    let liking = Manner { habits: Habits { fills_gaps: false, has_tastes: true, ..manner().habits }, ..manner() };
+    let ask = "ask 3 cpu=1 preferred=rack like=disk:ssd";
+    check_as(&format!("levels block rack host\n {nodes} {ask}\n => x1:2 x2:1"), &liking);
+    check_as(&format!("levels block rack\n {nodes} {ask}\n => b2/r3:3"), &liking);
 }
 
 #[test]
