@@ -11,7 +11,7 @@ use kueue_core::time::Time;
 use kueue_runtime::client::{Client, Dependents, Failure, Patch};
 use kueue_runtime::clock::Clock;
 use kueue_runtime::events::{Event, Recorder, Regarding};
-use kueue_runtime::informer::{Delta, Index, Store};
+use kueue_runtime::informer::{Delta, Index, Store, Unseen};
 use kueue_runtime::key::Key;
 use kueue_runtime::queue::WorkQueue;
 use kueue_runtime::reconciler::{Next, Reconciler};
@@ -110,6 +110,8 @@ pub struct JobReconciler<J> {
     pub recorder: Recorder,
     pub settings: Arc<Settings>,
     pub jobs: Arc<Store<J>>,
+    /// What was done to jobs.
+    pub unseen: Arc<Unseen<J>>,
     pub stores: Stores,
     pub owners: Owners,
     /// For kinds whose pods run in a RayCluster of their own that may change its size.
@@ -131,6 +133,10 @@ impl<J: Job> Reconciler<Key> for JobReconciler<J> {
     }
 
     async fn reconcile(&self, key: &Key) -> Result<Next, Failure> {
+        // A job that was started would be taken for stopped, and its quota given away. What shows it leads to another look.
+        if !self.unseen.is_seen(&self.client, key).await? {
+            return Ok(Next::Done);
+        }
         let value = owner_value(J::GROUP, J::KIND, &key.namespace, &key.name);
         let found = self.stores.workloads.find(self.stores.by_owner, &value);
         // Those that it merely goes along with, as pods do with the Workload of their group, are not its own.
@@ -267,7 +273,7 @@ impl<J: Job> JobReconciler<J> {
         };
         let patch = Patch::between(known, &wanted, FIELD_MANAGER_KUEUE);
         if let Some(patch) = patch.map(|patch| if is_status { patch.of_status() } else { patch }) {
-            let written: J = self.client.patch(&Key::of(known), &patch).await?;
+            let written = self.unseen.patch(&self.client, &Key::of(known), &patch).await?;
             wanted.metadata_mut().resource_version.clone_from(&written.metadata().resource_version);
             self.measure(known, &wanted);
             *known = wanted;

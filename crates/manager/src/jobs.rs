@@ -9,7 +9,7 @@ use kueue_jobs::kinds::{Visitor, visit_enabled};
 use kueue_jobs::owners::Owners;
 use kueue_jobs::reconciler::{JobReconciler, controller_values, queue_children, queue_controller, queue_owners};
 use kueue_jobs::step::Settings;
-use kueue_runtime::informer::Store;
+use kueue_runtime::informer::{Store, Unseen};
 use kueue_runtime::key::Key;
 use kueue_runtime::queue::WorkQueue;
 use kueue_runtime::reconciler::{self, Reconciler as _};
@@ -84,6 +84,7 @@ fn connect<J: Job>(
         clock: shared.clock,
         recorder: shared.recorder.named(J::EVENT_SOURCE),
         settings,
+        unseen: Arc::new(Unseen::new(Arc::clone(&jobs))),
         jobs,
         stores: informers.stores(),
         owners: Owners::new(shared.client.clone()),

@@ -14,7 +14,7 @@ use kueue_jobs::kinds::statefulset::{self, StatefulSet};
 use kueue_jobs::owners::Owners;
 use kueue_jobs::reconciler::{JobReconciler, controller_values};
 use kueue_jobs::step::Settings;
-use kueue_runtime::informer::{Informer, Store};
+use kueue_runtime::informer::{Informer, Store, Unseen};
 use kueue_runtime::key::Key;
 use kueue_runtime::queue::WorkQueue;
 use kueue_runtime::reconciler::starter;
@@ -45,17 +45,23 @@ pub(crate) fn connect(
     let mut informer: Informer<Pod> = Informer::new(pod::project);
     let pods = informer.store();
     let by_group = pods.index(group_values(gates));
+    let unseen = Arc::new(Unseen::new(Arc::clone(&pods)));
     let (queue, expectations): (Arc<WorkQueue<Request>>, Arc<Expectations>) = Default::default();
     informer.listen({
-        let (queue, expectations) = (Arc::clone(&queue), Arc::clone(&expectations));
-        move |delta| pod::reconciler::on_pod(delta, gates, &expectations, &queue)
+        let (queue, expectations, unseen) = (Arc::clone(&queue), Arc::clone(&expectations), Arc::clone(&unseen));
+        move |delta| {
+            if delta.new.is_none() {
+                unseen.forget(&delta.key);
+            }
+            pod::reconciler::on_pod(delta, gates, &expectations, &queue);
+        }
     });
     informers.workloads.listen({
         let queue = Arc::clone(&queue);
         move |delta| pod::reconciler::on_workload(delta, gates, &queue)
     });
     tasks.spawn(look_again(lines.look_again.subscribe(), Arc::clone(&pods), gates, Arc::clone(&queue)));
-    let jobs = looks(shared, informers, settings, lines, &pods);
+    let jobs = looks(shared, informers, settings, lines, &pods, &unseen);
     let reconciler = PodReconciler { jobs, by_group, expectations, needs_parent: !has(POD) };
     let mut starts: Vec<Start> =
         vec![Box::new(starter(queue, reconciler, at_once(&shared.config, "Pod"), &shared.meters))];
@@ -77,7 +83,7 @@ pub(crate) fn connect(
         informers.add(sets_informer);
         let reconciler = StatefulSetReconciler {
             by_controller: pods.index(controller_values),
-            pods: looks(shared, informers, settings, lines, &pods),
+            pods: looks(shared, informers, settings, lines, &pods, &unseen),
             by_group,
             sets,
             recorder: shared.recorder.named(statefulset::EVENT_SOURCE),
@@ -95,6 +101,7 @@ fn looks(
     settings: &Arc<Settings>,
     lines: &JobLines,
     pods: &Arc<Store<Pod>>,
+    unseen: &Arc<Unseen<Pod>>,
 ) -> JobReconciler<Pod> {
     JobReconciler {
         client: shared.client.clone(),
@@ -102,6 +109,7 @@ fn looks(
         recorder: shared.recorder.named(Pod::EVENT_SOURCE),
         settings: Arc::clone(settings),
         jobs: Arc::clone(pods),
+        unseen: Arc::clone(unseen),
         stores: informers.stores(),
         owners: Owners::new(shared.client.clone()),
         ray_clusters: None,

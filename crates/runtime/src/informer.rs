@@ -8,6 +8,7 @@ mod pace;
 mod store;
 #[cfg(test)]
 mod tests;
+mod unseen;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -22,6 +23,7 @@ use crate::key::Key;
 use pace::Pace;
 
 pub use store::{Index, Store, Stored};
+pub use unseen::Unseen;
 
 /// How long one watch lasts. The server ends it then, and the next begins where it ended.
 const WATCH_LASTS: Duration = Duration::from_secs(300);

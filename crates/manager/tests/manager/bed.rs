@@ -351,10 +351,14 @@ impl Bed {
         created
     }
 
-    /// Changes an object, and lets everybody react.
-    pub(crate) async fn merge(&self, path: &str, patch: &Value) {
+    pub(crate) async fn change(&self, path: &str, patch: &Value) {
         let changed = self.send(Method::PATCH, path, "application/merge-patch+json", patch).await;
         assert_ne!(changed["kind"], "Status", "{changed}");
+    }
+
+    /// Changes an object, and lets everybody react.
+    pub(crate) async fn merge(&self, path: &str, patch: &Value) {
+        self.change(path, patch).await;
         self.pass(2).await;
     }
 
@@ -368,6 +372,11 @@ impl Bed {
     }
 
     pub(crate) async fn submit_labelled(&self, name: &str, pods: i32, cpu: &str, labels: Value) {
+        self.post_job(name, pods, cpu, labels).await;
+        self.pass(2).await;
+    }
+
+    pub(crate) async fn post_job(&self, name: &str, pods: i32, cpu: &str, labels: Value) {
         let mut job = json!({
             "apiVersion": "batch/v1", "kind": "Job",
             "metadata": {"name": name, "labels": labels},
@@ -376,7 +385,6 @@ impl Bed {
                 "containers": [{"name": "c", "image": "i", "resources": {"requests": {"cpu": cpu}}}]}}}});
         job["metadata"]["labels"]["kueue.x-k8s.io/queue-name"] = json!("lq");
         self.create(JOBS, &job).await;
-        self.pass(2).await;
     }
 
     pub(crate) async fn job(&self, name: &str) -> Value {

@@ -6,11 +6,12 @@ use std::convert::Infallible;
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use http::{HeaderValue, Request};
 use kube::client::Body;
 use kueue_apiserver::ApiServer;
-use kueue_apiserver::faults::{Fault, Faults, Rule};
+use kueue_apiserver::faults::{Fault, Faults, Filter, Rule};
 use serde_json::{Value, json};
 use tokio::sync::watch;
 use tracing::subscriber::DefaultGuard;
@@ -239,4 +240,45 @@ async fn whoever_takes_an_admission_away_gets_a_new_decision() {
     bed.pass(10).await;
     assert_eq!(bed.condition("job", "Admitted").await, "True Admitted: The workload is admitted");
     assert!(is_running(&bed, "job").await);
+}
+
+/// Looks often until something is so.
+async fn until<F: Future<Output = bool>>(what: &str, is_so: impl Fn() -> F) {
+    for _ in 0..10_000 {
+        if is_so().await {
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+    panic!("{what} in 10 s");
+}
+
+/// A manager sees late what it does to jobs, and what `more` says happens to the answers until it started one. Then the
+/// queue is emptied. Says whether the job still ran when its quota was free.
+async fn runs_when_freed(more: Option<Fault>) -> bool {
+    let mut bed = Bed::unmanaged("2").await;
+    let only = |path: &str| Filter { path: path.to_owned(), ..Filter::default() };
+    let late = Rule { only: only("/apis/batch/v1/jobs"), ..Rule::new(Fault::WatchLag, 1.0) };
+    let more = more.map(|fault| Rule { only: only("/jobs/job"), ..Rule::new(fault, 1.0) });
+    let faults = Faults::new(1, more.into_iter().chain([late.clone()]).collect::<Vec<_>>());
+    bed.start_manager_over(faulty_client(bed.server(), &faults));
+    let bed = bed;
+    bed.pass(1).await;
+    bed.post_job("job", 2, "1", json!({})).await;
+    until("no start", || is_running(&bed, "job")).await;
+    faults.replace_rules([late]);
+    bed.change("/apis/kueue.x-k8s.io/v1beta2/clusterqueues/cq", &json!({"spec": {"stopPolicy": "HoldAndDrain"}})).await;
+    let is_freed = || async { bed.condition("job", "QuotaReserved").await.starts_with("False") };
+    until("not freed", is_freed).await;
+    is_running(&bed, "job").await
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_job_whose_start_was_not_seen_yet_is_not_taken_for_stopped() {
+    assert!(!runs_when_freed(None).await);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_job_whose_start_was_never_answered_is_not_taken_for_stopped() {
+    assert!(!runs_when_freed(Some(Fault::LostAfter)).await);
 }

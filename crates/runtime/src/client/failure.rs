@@ -110,6 +110,15 @@ impl Failure {
         }
     }
 
+    /// Whether the request was carried out is unknown.
+    pub fn leaves_doubt(&self) -> bool {
+        match self {
+            Self::Refused { code, .. } => *code >= 500,
+            Self::Unreachable(_) | Self::TimedOut(_) | Self::Unreadable(_) => true,
+            Self::Missing(_) => false,
+        }
+    }
+
     /// How long to wait at least, and at most, before the next attempt. What only the server's state prevents may work
     /// at any moment, so that waits do not grow without end while it is away.
     pub fn waits(&self) -> RangeInclusive<Duration> {

@@ -148,6 +148,11 @@ impl PodReconciler {
 
     async fn look_at_group(&self, key: &Key) -> Result<Next, Failure> {
         let gates = self.jobs.settings.gates;
+        for (pod, _) in self.jobs.jobs.find(self.by_group, &group_value(key)) {
+            if !self.jobs.unseen.is_seen(&self.jobs.client, &pod).await? {
+                return Ok(Next::Done);
+            }
+        }
         // Asked before the pods are read: what is seen meanwhile must not make up for what this look misses.
         let is_settled = self.expectations.are_met(key);
         let found = self.jobs.jobs.find(self.by_group, &group_value(key));

@@ -120,6 +120,6 @@ impl StatefulSetReconciler {
 
     async fn write(&self, old: &Pod, new: &Pod) -> Result<(), Failure> {
         let Some(patch) = Patch::between(old, new, FIELD_MANAGER_KUEUE) else { return Ok(()) };
-        gone_is_fine(self.pods.client.patch::<Pod>(&Key::of(old), &patch).await.map(drop))
+        gone_is_fine(self.pods.unseen.patch(&self.pods.client, &Key::of(old), &patch).await.map(drop))
     }
 }
