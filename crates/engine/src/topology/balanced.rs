@@ -65,7 +65,7 @@ fn best_candidate(field: &Field<'_>, shape: &Shape) -> Option<Candidate> {
     let sets: Vec<Vec<DomainId>> = match level.checked_sub(1) {
         None => vec![field.tree.at_level(0)],
         Some(above) => {
-            field.tree.at_level(above).iter().map(|domain| field.tree.domain(*domain).children.clone()).collect()
+            field.tree.at_level(above).iter().map(|domain| field.tree.domain(*domain).children().to_vec()).collect()
         }
     };
     let mut best: Option<Candidate> = None;
@@ -110,7 +110,7 @@ fn best_candidate(field: &Field<'_>, shape: &Shape) -> Option<Candidate> {
 
 impl Field<'_> {
     fn children(&self, domains: &[DomainId]) -> Vec<DomainId> {
-        domains.iter().flat_map(|domain| self.tree.domain(*domain).children.iter().copied()).collect()
+        domains.iter().flat_map(|domain| self.tree.domain(*domain).children().iter().copied()).collect()
     }
 
     fn slices(&self) -> i32 {
@@ -181,7 +181,7 @@ impl Field<'_> {
 
     fn change_below(&self, domain: DomainId, counts: &mut [Count], change: &dyn Fn(Count) -> Count) {
         counts[domain.index()] = change(counts[domain.index()]);
-        for child in &self.tree.domain(domain).children {
+        for child in self.tree.domain(domain).children() {
             self.change_below(*child, counts, change);
         }
     }
@@ -195,7 +195,7 @@ impl Field<'_> {
             }
             return;
         }
-        for child in &self.tree.domain(domain).children {
+        for child in self.tree.domain(domain).children() {
             self.recount(*child, level + 1, shape, counts);
         }
         counts[domain.index()] = self.tree.sum_up(domain, level, counts, shape);
@@ -249,7 +249,7 @@ impl Field<'_> {
     /// How evenly room is spread over the domains below.
     fn entropy(&self, domain: DomainId) -> f64 {
         let rooms: Vec<f64> =
-            self.tree.domain(domain).children.iter().map(|child| f64::from(self.count_of(*child).pods)).collect();
+            self.tree.domain(domain).children().iter().map(|child| f64::from(self.count_of(*child).pods)).collect();
         let total: f64 = rooms.iter().sum();
         rooms
             .iter()

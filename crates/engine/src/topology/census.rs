@@ -13,7 +13,7 @@ use super::filter::repels;
 use super::ranking::Ranking;
 use super::request::{Pods, Terms};
 use super::sites::{Need, Room};
-use super::tree::{Domain, DomainId, Leaf, Tree};
+use super::tree::{DomainId, Leaf, Tree};
 use crate::id::ResourceId;
 
 /// What is counted: pods that ask for the same, in the same groups.
@@ -285,10 +285,10 @@ impl Tree {
 
     /// Says whether the count is another one now.
     fn set_count(&self, domain: DomainId, count: Count, census: &mut Census) -> bool {
-        let Domain { level, rank, children, leaf, .. } = self.domain(domain);
-        if let Some(ranking) = &mut census.rankings[*level] {
-            let is_there = leaf.is_some() || !children.is_empty();
-            ranking.set(domain, is_there.then_some((count, *rank)));
+        let known = self.domain(domain);
+        if let Some(ranking) = &mut census.rankings[known.level] {
+            let is_there = known.leaf().is_some() || !known.children().is_empty();
+            ranking.set(domain, is_there.then_some((count, known.rank)));
         }
         std::mem::replace(&mut census.counts[domain.index()], count) != count
     }
@@ -301,7 +301,7 @@ impl Tree {
 
     /// How many fit, and why not even one if so.
     fn count_leaf(&self, id: DomainId, census: &Census, shape: &Shape, room: Room<'_>) -> (Count, Option<Reason>) {
-        let Some(leaf) = &self.domain(id).leaf else { return (Count::default(), None) };
+        let Some(leaf) = self.domain(id).leaf() else { return (Count::default(), None) };
         if let Some(reason) = self.barred(id, leaf, shape) {
             return (Count::default(), Some(reason));
         }
@@ -342,7 +342,7 @@ impl Tree {
         let mut sum = Count::default();
         // What the leader costs where it costs least.
         let mut cost: Option<(i32, i32)> = None;
-        for child in &self.domain(domain).children {
+        for child in self.domain(domain).children() {
             let below = counts[child.index()];
             let (pods, pods_led) = (whole(below.pods), whole(below.pods_led));
             sum.pods = sum.pods.saturating_add(pods);

@@ -97,7 +97,7 @@ impl Field<'_> {
         while level < self.terms.slice_level {
             // Above the slices it does not matter what a domain was given, as long as all pods find a place below.
             let below: Vec<DomainId> =
-                shares.iter().flat_map(|share| self.tree.domain(share.domain).children.iter().copied()).collect();
+                shares.iter().flat_map(|share| self.tree.domain(share.domain).children().iter().copied()).collect();
             shares = self.spread_unsorted(below, slices, self.count, self.leaders).ok_or(lack)?;
             level += 1;
         }
@@ -115,7 +115,7 @@ impl Field<'_> {
             let measure = if size > 1 { Measure::Groups(size) } else { Measure::Pods };
             let mut below = Vec::new();
             for share in shares {
-                let children = self.tree.domain(share.domain).children.clone();
+                let children = self.tree.domain(share.domain).children().to_vec();
                 below.extend(self.spread_unsorted(children, measure, share.pods, share.leaders)?);
             }
             shares = below;
@@ -244,7 +244,7 @@ impl Field<'_> {
         if level >= target {
             return self.count_of(domain).pods / size;
         }
-        let below = self.tree.domain(domain).children.iter();
+        let below = self.tree.domain(domain).children().iter();
         below.map(|child| self.groups_below(*child, level + 1, target, size)).sum()
     }
 }

@@ -431,7 +431,7 @@ impl Sites {
     fn fits(&self, flavor: FlavorId, wanted: &Occupied, without: Option<usize>) -> bool {
         let room = Room { columns: &self.columns, space: &self.spaces[wanted.space] };
         let tree = self.trees.get(&flavor);
-        let leaf = tree.and_then(|tree| tree.domain(tree.leaf_at(wanted.cell)?).leaf.as_ref());
+        let leaf = tree.and_then(|tree| tree.domain(tree.leaf_at(wanted.cell)?).leaf());
         leaf.is_some_and(|leaf| {
             let needed = wanted.amounts.iter().filter(|(column, amount)| *amount > 0 && Some(*column) != without);
             needed.into_iter().all(|(column, amount)| room.left(leaf, *column, false) >= *amount)
@@ -469,7 +469,7 @@ impl Sites {
         of_flavor.into_iter().flat_map(move |(tree, space)| {
             let space = &self.spaces[*space];
             tree.at_level(tree.lowest()).into_iter().filter_map(move |domain| {
-                let leaf = tree.domain(domain).leaf.as_ref()?;
+                let leaf = tree.domain(domain).leaf()?;
                 let used = &space.used[leaf.cell as usize];
                 Some((tree.values(domain), self.columns.named(&leaf.free), self.columns.named(used)))
             })

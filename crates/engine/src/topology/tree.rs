@@ -28,12 +28,34 @@ pub(super) struct Domain {
     value: Name,
     pub(super) level: usize,
     pub(super) parent: Option<DomainId>,
-    /// By value.
-    pub(super) children: Vec<DomainId>,
     /// Tells its place in the order of all domains of its level, by their values from the top. There are gaps, so that
     /// a new one seldom changes the others.
     pub(super) rank: u64,
-    pub(super) leaf: Option<Leaf>,
+    below: Below,
+}
+
+/// What is in a domain: most are of the lowest level, and have no room to spare for a list.
+#[derive(Debug)]
+enum Below {
+    /// By value. None in a domain of the lowest level that is free to be used again.
+    Domains(Vec<DomainId>),
+    Nodes(Leaf),
+}
+
+impl Domain {
+    pub(super) fn children(&self) -> &[DomainId] {
+        match &self.below {
+            Below::Domains(children) => children,
+            Below::Nodes(_) => &[],
+        }
+    }
+
+    pub(super) fn leaf(&self) -> Option<&Leaf> {
+        match &self.below {
+            Below::Domains(_) => None,
+            Below::Nodes(leaf) => Some(leaf),
+        }
+    }
 }
 
 /// A domain of the lowest level.
@@ -45,6 +67,14 @@ pub(super) struct Leaf {
     pub(super) free: Box<[i64]>,
     /// The first of its nodes by name; the only one where each node is a domain.
     pub(super) node: Arc<Node>,
+}
+
+/// What is known by the id of a lowest domain.
+#[derive(Debug, Default)]
+struct Lowest {
+    /// In the order of their names.
+    nodes: SmallVec<[Name; 1]>,
+    domain: Option<DomainId>,
 }
 
 /// The distance between ranks where nothing came between.
@@ -62,9 +92,9 @@ pub(crate) struct Tree {
     /// Free to be used again, by level: a domain never changes its level.
     unused: Vec<Vec<DomainId>>,
     roots: Vec<DomainId>,
-    /// Nodes by the lowest domain that they are in, in the order of their names.
-    members: FxHashMap<Name, SmallVec<[Name; 1]>>,
-    leaves: FxHashMap<Name, DomainId>,
+    lowest: FxHashMap<Name, Lowest>,
+    /// How many of them are in the tree.
+    leaf_count: usize,
     leaf_by_cell: FxHashMap<u32, DomainId>,
     pub(super) censuses: Censuses,
 }
@@ -84,8 +114,8 @@ impl Tree {
             tolerations,
             domains: Vec::new(),
             roots: Vec::new(),
-            members: FxHashMap::default(),
-            leaves: FxHashMap::default(),
+            lowest: FxHashMap::default(),
+            leaf_count: 0,
             leaf_by_cell: FxHashMap::default(),
             censuses: Censuses::default(),
         }
@@ -123,27 +153,32 @@ impl Tree {
 
     /// The names of the nodes in a lowest domain.
     pub(super) fn nodes_in(&self, leaf: &Name) -> impl Iterator<Item = &Name> {
-        self.members.get(leaf).into_iter().flatten()
+        self.lowest.get(leaf).into_iter().flat_map(|lowest| &lowest.nodes)
     }
 
     pub(super) fn join(&mut self, leaf: &Name, node: &Name) {
-        let nodes = self.members.entry(leaf.clone()).or_default();
+        let nodes = &mut self.lowest.entry(leaf.clone()).or_default().nodes;
         if let Err(slot) = nodes.binary_search(node) {
             nodes.insert(slot, node.clone());
         }
     }
 
     pub(super) fn leave(&mut self, leaf: &Name, node: &Name) {
-        if let Some(nodes) = self.members.get_mut(leaf) {
-            nodes.retain(|known| known != node);
-            if nodes.is_empty() {
-                self.members.remove(leaf);
-            }
+        if let Some(lowest) = self.lowest.get_mut(leaf) {
+            lowest.nodes.retain(|known| known != node);
+            self.drop_unused(leaf);
+        }
+    }
+
+    fn drop_unused(&mut self, leaf: &Name) {
+        let is_unused = |lowest: &Lowest| lowest.nodes.is_empty() && lowest.domain.is_none();
+        if self.lowest.get(leaf).is_some_and(is_unused) {
+            self.lowest.remove(leaf);
         }
     }
 
     pub(super) fn leaf(&self, id: &str) -> Option<DomainId> {
-        self.leaves.get(id).copied()
+        self.lowest.get(id)?.domain
     }
 
     pub(super) fn leaf_at(&self, cell: u32) -> Option<DomainId> {
@@ -160,7 +195,7 @@ impl Tree {
         match self.leaf(id) {
             Some(domain) if self.values(domain) == path => {
                 self.censuses.touch(domain);
-                self.domains[domain.index()].leaf = Some(leaf);
+                self.domains[domain.index()].below = Below::Nodes(leaf);
             }
             known => {
                 if known.is_some() {
@@ -181,23 +216,23 @@ impl Tree {
         }
         let Some(domain) = parent else { return };
         self.leaf_by_cell.insert(leaf.cell, domain);
-        self.domains[domain.index()].leaf = Some(leaf);
-        self.leaves.insert(id.clone(), domain);
+        self.domains[domain.index()].below = Below::Nodes(leaf);
+        self.lowest.entry(id.clone()).or_default().domain = Some(domain);
+        self.leaf_count += 1;
     }
 
     pub(super) fn remove_leaf(&mut self, id: &Name) {
-        let Some(domain) = self.leaves.remove(id) else { return };
-        if let Some(leaf) = self.domains[domain.index()].leaf.take() {
+        let Some(domain) = self.lowest.get_mut(id).and_then(|lowest| lowest.domain.take()) else { return };
+        self.drop_unused(id);
+        self.leaf_count -= 1;
+        let below = std::mem::replace(&mut self.domains[domain.index()].below, Below::Domains(Vec::new()));
+        if let Below::Nodes(leaf) = below {
             self.leaf_by_cell.remove(&leaf.cell);
         }
         let mut empty = Some(domain);
-        while let Some(domain) = empty.filter(|domain| self.domain(*domain).children.is_empty()) {
+        while let Some(domain) = empty.filter(|domain| self.domain(*domain).children().is_empty()) {
             let Domain { parent, level, .. } = *self.domain(domain);
-            let siblings = match parent {
-                Some(parent) => &mut self.domains[parent.index()].children,
-                None => &mut self.roots,
-            };
-            siblings.retain(|sibling| *sibling != domain);
+            self.siblings_mut(parent).retain(|sibling| *sibling != domain);
             self.unused[level].push(domain);
             self.censuses.touch_branch(domain, parent);
             empty = parent;
@@ -205,7 +240,15 @@ impl Tree {
     }
 
     fn siblings(&self, parent: Option<DomainId>) -> &[DomainId] {
-        parent.map_or(&self.roots, |parent| &self.domain(parent).children)
+        parent.map_or(&self.roots, |parent| self.domain(parent).children())
+    }
+
+    fn siblings_mut(&mut self, parent: Option<DomainId>) -> &mut Vec<DomainId> {
+        let Some(parent) = parent else { return &mut self.roots };
+        match &mut self.domains[parent.index()].below {
+            Below::Domains(children) => children,
+            Below::Nodes(_) => unreachable!("a domain of the lowest level is no parent"),
+        }
     }
 
     pub(super) fn child(&self, parent: Option<DomainId>, value: &Name) -> Option<DomainId> {
@@ -217,7 +260,7 @@ impl Tree {
     pub(super) fn add_domain(&mut self, level: usize, parent: Option<DomainId>, value: &Name) -> DomainId {
         let slot = self.siblings(parent).partition_point(|sibling| self.domain(*sibling).value <= *value);
         let rank = self.rank_between(level, self.before(parent, slot), self.at_or_after(parent, slot));
-        let domain = Domain { value: value.clone(), level, parent, children: Vec::new(), rank, leaf: None };
+        let domain = Domain { value: value.clone(), level, parent, rank, below: Below::Domains(Vec::new()) };
         let id = match self.unused[level].pop() {
             Some(id) => {
                 self.domains[id.index()] = domain;
@@ -228,10 +271,7 @@ impl Tree {
                 DomainId(u32::try_from(self.domains.len() - 1).expect("fewer than 2^32 domains"))
             }
         };
-        match parent {
-            Some(parent) => self.domains[parent.index()].children.insert(slot, id),
-            None => self.roots.insert(slot, id),
-        }
+        self.siblings_mut(parent).insert(slot, id);
         self.censuses.touch_branch(id, parent);
         id
     }
@@ -263,7 +303,7 @@ impl Tree {
             return Some(self.siblings(parent)[slot - 1]);
         }
         let above = self.before(self.domain(parent?).parent, self.slot(parent?)?)?;
-        self.domain(above).children.last().copied()
+        self.domain(above).children().last().copied()
     }
 
     /// The domain in a slot below a parent, or the first one after it.
@@ -272,7 +312,7 @@ impl Tree {
             return Some(*domain);
         }
         let above = self.at_or_after(self.domain(parent?).parent, self.slot(parent?)? + 1)?;
-        self.domain(above).children.first().copied()
+        self.domain(above).children().first().copied()
     }
 
     fn slot(&self, domain: DomainId) -> Option<usize> {
@@ -286,14 +326,14 @@ impl Tree {
 
     /// How many lowest domains there are.
     pub(super) fn leaf_count(&self) -> usize {
-        self.leaves.len()
+        self.leaf_count
     }
 
     /// The domains of a level, by their values.
     pub(super) fn at_level(&self, level: usize) -> Vec<DomainId> {
         let mut domains = self.roots.clone();
         for _ in 0..level {
-            domains = domains.iter().flat_map(|id| self.domain(*id).children.iter().copied()).collect();
+            domains = domains.iter().flat_map(|id| self.domain(*id).children().iter().copied()).collect();
         }
         domains
     }
