@@ -66,7 +66,8 @@ fn start(arguments: &Arguments, checked: Checked, clock: Clock, running: &OnceLo
         notes.iter().for_each(|note| warn!("configuration: {note}"));
         let config = configuration.clone();
         let manager = Manager::new(configuration, gates, client.clone(), clock, instance(clock));
-        let serving = serve(&config, &manager.observer(), client, clock).await.map_err(|error| error.to_string())?;
+        let serving = serve(&config, gates, &manager.observer(), client, clock).await;
+        let serving = serving.map_err(|error| error.to_string())?;
         let observer = running.get_or_init(|| manager.observer()).clone();
         // Both end with the runtime, after the manager has.
         tokio::spawn(serving);

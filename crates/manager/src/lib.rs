@@ -47,7 +47,7 @@ use tracing::warn;
 use informers::Informers;
 
 pub use observer::Observer;
-pub use serve::{ServeError, keep_registered, serve};
+pub use serve::{ServeError, Visibility, keep_registered, serve};
 
 /// How many requests may be under way at once.
 const REQUESTS_AT_ONCE: usize = 64;
@@ -141,6 +141,7 @@ impl Manager {
         let candidate = leading::candidate(&config, connection, clock, instance, &meters);
         let engine = Handle::new(inputs.clone());
         observer.set_scrape(metrics::Scrape::new(metrics.clone(), meters.clone(), engine.clone(), &mut informers));
+        observer.set_queues(serve::Queues { engine: engine.clone(), workloads: informers.workloads.store() });
         let shared = Shared { config, client, clock, recorder, engine: engine.clone(), meters };
         let settings = Arc::new(job_settings(&shared.config, gates));
         webhooks::connect(&shared.config, &settings, &shared.client, &mut informers, &observer);

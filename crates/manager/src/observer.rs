@@ -2,6 +2,7 @@
 
 use std::sync::{Arc, OnceLock};
 
+use kueue_api::visibility::{PendingWorkload, PendingWorkloadOptions};
 use kueue_runtime::meters::Meters;
 use kueue_runtime::server::Answer;
 use kueue_runtime::watch;
@@ -9,6 +10,7 @@ use kueue_webhooks::Webhooks;
 use tokio::time::Instant;
 
 use crate::metrics::Scrape;
+use crate::serve::{Queue, Queues};
 use crate::webhooks::Stores;
 
 /// Namespaces with a LocalQueue for jobs that name none; missing when all jobs wait, queue or not.
@@ -24,6 +26,7 @@ struct Inner {
     meters: Meters,
     scrape: OnceLock<Scrape>,
     webhooks: OnceLock<Webhooks<Stores>>,
+    queues: OnceLock<Queues>,
     default_namespaces: watch::Sender<DefaultNamespaces>,
 }
 
@@ -70,6 +73,17 @@ impl Observer {
         Some(answer)
     }
 
+    /// A page of those who wait in a queue; none when it does not know everything, and none in that when there is no
+    /// such queue.
+    pub(crate) async fn pending(
+        &self,
+        queue: Queue,
+        page: PendingWorkloadOptions,
+    ) -> Option<Option<Vec<PendingWorkload>>> {
+        let queues = self.0.queues.get().filter(|_| self.is_ready())?;
+        queues.pending(queue, page).await
+    }
+
     /// What its controllers and clients did.
     pub(crate) fn meters(&self) -> &Meters {
         &self.0.meters
@@ -86,6 +100,10 @@ impl Observer {
 
     pub(crate) fn set_scrape(&self, scrape: Scrape) {
         self.0.scrape.get_or_init(|| scrape);
+    }
+
+    pub(crate) fn set_queues(&self, queues: Queues) {
+        self.0.queues.get_or_init(|| queues);
     }
 
     pub(crate) fn set_webhooks(&self, webhooks: Webhooks<Stores>) {

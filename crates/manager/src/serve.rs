@@ -1,8 +1,11 @@
-//! What a manager answers on its sockets: probes of the kubelet, and metrics for those who may read them.
+//! What a manager answers on its sockets: probes of the kubelet, metrics and who waits in queues for those who may read
+//! them, and what the API server asks its webhooks.
 
 mod access;
+mod front;
 #[cfg(test)]
 mod tests;
+mod visibility;
 
 use std::io;
 use std::path::PathBuf;
@@ -15,7 +18,8 @@ use http_body_util::{BodyExt as _, Full, Limited};
 use hyper::body::Incoming;
 use kueue_api::config::Configuration;
 use kueue_api::config::tls::TlsSettings;
-use kueue_api::kueue::names::install::{METRICS_CERT_DIR, WEBHOOK_SERVICE};
+use kueue_api::kueue::names::install::{METRICS_CERT_DIR, VISIBILITY_CERT_DIR, WEBHOOK_SERVICE};
+use kueue_core::gates::{Gate, Gates};
 use kueue_runtime::client::{Client, Limits};
 use kueue_runtime::clock::Clock;
 use kueue_runtime::server::{self, Answer, Certificate, Demands, Handler};
@@ -26,7 +30,10 @@ use tokio::task::JoinSet;
 use tracing::{info, warn};
 
 use crate::observer::Observer;
-use access::Access;
+use access::{Access, Caller, Wanted};
+
+pub use visibility::Visibility;
+pub(crate) use visibility::{Queue, Queues};
 
 /// This, instead of an address, switches a server off.
 const OFF: &str = "0";
@@ -43,7 +50,7 @@ const PROMETHEUS_TEXT: &str = "text/plain; version=0.0.4; charset=utf-8; escapin
 pub enum ServeError {
     #[error(transparent)]
     Listen(#[from] io::Error),
-    #[error("cannot make a certificate for metrics: {0}")]
+    #[error("cannot make a certificate: {0}")]
     Certificate(String),
     #[error("the TLS options are of no use: {0}")]
     Tls(String),
@@ -55,6 +62,7 @@ pub enum ServeError {
 /// When an address is taken, or means nothing.
 pub async fn serve(
     config: &Configuration,
+    gates: Gates,
     observer: &Observer,
     client: kube::Client,
     clock: Clock,
@@ -88,9 +96,20 @@ pub async fn serve(
         if !config.manages_certificates() {
             tasks.spawn(follow_files(certificate.clone(), METRICS_CERT_DIR.into()));
         }
-        let access = Access::new(Client::new(client, Limits::new(4, None)));
+        let access = Access::new(Client::new(client.clone(), Limits::new(4, None)));
         let metrics = Arc::new(MetricsPage { observer: observer.clone(), access });
-        tasks.spawn(serve_tls(listener, certificate, demands, metrics));
+        tasks.spawn(serve_tls(listener, certificate, demands.clone(), metrics));
+    }
+    if gates.enabled(Gate::VisibilityOnDemand)
+        && let Some(listener) = open(&visibility::address(config), "visibility").await?
+    {
+        let certificate = Certificate::default();
+        show_own_certificate(&certificate)?;
+        if !config.manages_certificates() {
+            tasks.spawn(follow_files(certificate.clone(), VISIBILITY_CERT_DIR.into()));
+        }
+        let demands = Demands { asks_for_certificate: true, ..demands };
+        tasks.spawn(serve_tls(listener, certificate, demands, Arc::new(Visibility::new(observer, client, clock))));
     }
     Ok(async move { while tasks.join_next().await.is_some() {} })
 }
@@ -161,7 +180,7 @@ fn demands(config: &Configuration) -> Result<Demands, ServeError> {
     let Some(options) = &config.tls else { return Ok(Demands::default()) };
     let TlsSettings { min_version, cipher_suites, curve_preferences } =
         TlsSettings::parse(options).map_err(|errors| ServeError::Tls(errors.to_string()))?;
-    Ok(Demands { min_version: Some(min_version), cipher_suites, curves: curve_preferences })
+    Ok(Demands { min_version: Some(min_version), cipher_suites, curves: curve_preferences, ..Demands::default() })
 }
 
 /// A certificate that nobody vouches for, as long as there is no other one.
@@ -256,7 +275,9 @@ impl MetricsPage {
         if path != METRICS_PATH {
             return not_found();
         }
-        if let Err((code, reason)) = self.access.check(headers, METRICS_PATH).await {
+        if let Err((code, reason)) =
+            self.access.check(Caller::bearer(headers).as_ref(), &Wanted::Path(METRICS_PATH)).await
+        {
             return text(code, reason);
         }
         let Some(metrics) = self.observer.metrics().await else {

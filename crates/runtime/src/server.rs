@@ -1,5 +1,6 @@
 //! Answers on a socket: HTTP, or HTTPS with a certificate that can be replaced while everything goes on.
 
+mod peer;
 #[cfg(test)]
 mod tests;
 
@@ -24,6 +25,8 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpListener;
 use tokio::task::JoinSet;
 use tokio_rustls::TlsAcceptor;
+
+pub use peer::Peer;
 
 /// How long a client may take for its part of the handshake, and for the head of a request.
 const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
@@ -63,6 +66,8 @@ pub struct Demands {
     pub min_version: Option<u16>,
     pub cipher_suites: Vec<u16>,
     pub curves: Vec<u16>,
+    /// Whether clients are asked for a certificate, which requests then carry as a [`Peer`]. They need not have one.
+    pub asks_for_certificate: bool,
 }
 
 /// The certificate that clients are shown from now on; copies share it.
@@ -117,10 +122,13 @@ impl Certificate {
         provider.kx_groups.retain(|group| has(&demands.curves, group.name().into()));
         let newest: &[&SupportedProtocolVersion] = &[&rustls::version::TLS13];
         let versions = if demands.min_version == Some(TLS_1_3) { newest } else { rustls::ALL_VERSIONS };
-        let mut config = ServerConfig::builder_with_provider(Arc::new(provider))
-            .with_protocol_versions(versions)?
-            .with_no_client_auth()
-            .with_cert_resolver(Arc::clone(&self.0) as Arc<dyn ResolvesServerCert>);
+        let provider = Arc::new(provider);
+        let builder = ServerConfig::builder_with_provider(Arc::clone(&provider)).with_protocol_versions(versions)?;
+        let builder = match demands.asks_for_certificate {
+            true => builder.with_client_cert_verifier(Arc::new(peer::Anybody(provider))),
+            false => builder.with_no_client_auth(),
+        };
+        let mut config = builder.with_cert_resolver(Arc::clone(&self.0) as Arc<dyn ResolvesServerCert>);
         config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
         Ok(TlsAcceptor::from(Arc::new(config)))
     }
@@ -157,7 +165,8 @@ pub async fn serve_tls<H: Handler>(
         let (acceptor, handler) = (acceptor.clone(), Arc::clone(&handler));
         async move {
             if let Ok(Ok(stream)) = tokio::time::timeout(HANDSHAKE_TIMEOUT, acceptor.accept(stream)).await {
-                serve_connection(stream, handler).await;
+                let peer = stream.get_ref().1.peer_certificates().map(Peer::new);
+                serve_connection(stream, peer, handler).await;
             }
         }
     })
@@ -167,7 +176,7 @@ pub async fn serve_tls<H: Handler>(
 
 /// Answers over HTTP until it is dropped.
 pub async fn serve_plain<H: Handler>(listener: TcpListener, handler: Arc<H>) {
-    serve_each(listener, |stream| serve_connection(stream, Arc::clone(&handler))).await;
+    serve_each(listener, |stream| serve_connection(stream, None, Arc::clone(&handler))).await;
 }
 
 /// Serves connections, each on its own, for ever.
@@ -189,13 +198,16 @@ where
     }
 }
 
-async fn serve_connection<S, H>(stream: S, handler: Arc<H>)
+async fn serve_connection<S, H>(stream: S, peer: Option<Peer>, handler: Arc<H>)
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     H: Handler,
 {
-    let service = service_fn(move |request| {
+    let service = service_fn(move |mut request: Request<Incoming>| {
         let handler = Arc::clone(&handler);
+        if let Some(peer) = &peer {
+            request.extensions_mut().insert(peer.clone());
+        }
         async move { Ok::<_, std::convert::Infallible>(handler.handle(request).await) }
     });
     let mut builder = Builder::new(TokioExecutor::new());

@@ -8,15 +8,11 @@ use serde_json::Value;
 
 /// Who owns what is installed.
 const MANAGER: &str = "kueue-sandbox";
-/// What stands for a server of the manager that does not exist yet: every kubectl would complain that it is missing.
-const UNSERVED: &str = "APIService";
 
 /// Installs everything. What somebody else changed since the last time stays as they want it.
 pub async fn install(client: &kube::Client) -> Result<()> {
     for object in objects(&Options::default()) {
-        if object["kind"] != UNSERVED {
-            apply(client, &object).await?;
-        }
+        apply(client, &object).await?;
     }
     // What KubeRay and an autoscaler bring themselves; the world plays both.
     for definition in kueue_world::crds::crds() {

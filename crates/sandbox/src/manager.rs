@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;
-use std::sync::{Mutex, MutexGuard};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
@@ -14,7 +14,8 @@ use http_body_util::BodyExt as _;
 use kube::client::Body;
 use kueue_api::config::{self, Checked, DEFAULT_NAMESPACE};
 use kueue_apiserver::{ApiServer, dial};
-use kueue_manager::{Manager, Observer, keep_registered};
+use kueue_core::gates::Gate;
+use kueue_manager::{Manager, Observer, Visibility, keep_registered};
 use kueue_runtime::clock::Clock;
 use kueue_runtime::key::Key;
 use kueue_runtime::watch;
@@ -32,6 +33,7 @@ const TOKEN: &str = "/api/v1/namespaces/kueue-system/serviceaccounts/kueue-contr
 const TOKEN_SECONDS: u64 = 1 << 32;
 const CONFIG_KEY: &str = "controller_manager_config.yaml";
 const WEBHOOKS: &str = "kueue-system/kueue-webhook-service:443";
+const VISIBILITY: &str = "kueue-system/kueue-visibility-server:443";
 /// How long a manager may take to list everything.
 const READY_WITHIN: Duration = Duration::from_secs(60);
 
@@ -99,6 +101,7 @@ impl Managers {
         let client = self.account().await.map_err(told)?;
         let manager = Manager::new(configuration.clone(), gates, client.clone(), self.clock, name);
         let observer = manager.observer();
+        let visibility = Visibility::new(&observer, client.clone(), self.clock);
         let registering = keep_registered(&configuration, &observer, client, self.clock);
         let (stop, stopped) = oneshot::channel();
         tokio::spawn(async move {
@@ -116,6 +119,9 @@ impl Managers {
         let ready = tokio::time::timeout(READY_WITHIN, observer.ready()).await;
         ready.map_err(|_| "the manager cannot list what it needs; the log says why".to_owned())?;
         self.answer_with(observer);
+        if gates.enabled(Gate::VisibilityOnDemand) {
+            self.show_queues_with(visibility);
+        }
         self.started.send_replace(true);
         Ok(())
     }
@@ -135,6 +141,19 @@ impl Managers {
             }
         });
         self.server.server().dialer.route_to_service(WEBHOOKS, service);
+    }
+
+    /// Leads those who ask the server for queues to that manager.
+    fn show_queues_with(&self, visibility: Visibility) {
+        let visibility = Arc::new(visibility);
+        let service = tower::service_fn(move |request: dial::Request| {
+            let visibility = Arc::clone(&visibility);
+            async move {
+                let answer = visibility.answer_near(request.method(), request.uri(), request.headers()).await;
+                Ok::<_, Infallible>(answer)
+            }
+        });
+        self.server.server().dialer.route_to_service(VISIBILITY, service);
     }
 }
 

@@ -130,6 +130,35 @@ async fn jobs_wait_for_quota_run_and_end() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn who_waits_can_be_asked_through_the_api_server() {
+    const VISIBILITY: &str = "/apis/visibility.kueue.x-k8s.io/v1beta2";
+    let bed = Bed::with_queue(1, 2).await;
+    let services = "/apis/apiregistration.k8s.io/v1/apiservices";
+    for version in ["v1beta1", "v1beta2"] {
+        let service = bed.get(&format!("{services}/{version}.visibility.kueue.x-k8s.io")).await;
+        assert_eq!(service["status"]["conditions"][0]["status"], "True", "{service}");
+    }
+    for name in ["runs", "first", "second", "third"] {
+        bed.submit(name, 2, 60).await;
+        bed.pass(5).await;
+    }
+    let waiting = |page: Value| -> Vec<(String, i64, i64)> {
+        let items = page["items"].as_array().unwrap().iter();
+        let shown = items.map(|item| {
+            let owner = item["metadata"]["ownerReferences"][0]["name"].as_str().unwrap().to_owned();
+            (owner, item["positionInClusterQueue"].as_i64().unwrap(), item["positionInLocalQueue"].as_i64().unwrap())
+        });
+        shown.collect()
+    };
+    let all = bed.get(&format!("{VISIBILITY}/clusterqueues/cq/pendingworkloads")).await;
+    assert_eq!((&all["kind"], &all["items"][0]["localQueueName"]), (&json!("PendingWorkloadsSummary"), &json!("lq")));
+    let place = |name: &str, place: i64| (name.to_owned(), place, place);
+    assert_eq!(waiting(all), [place("first", 0), place("second", 1), place("third", 2)]);
+    let local = format!("{VISIBILITY}/namespaces/default/localqueues/lq/pendingworkloads");
+    assert_eq!(waiting(bed.get(&format!("{local}?limit=1&offset=1")).await), [place("second", 1)]);
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_restart_brings_the_new_configuration_and_a_broken_one_is_refused() {
     let bed = Bed::with_queue(2, 3).await;
     let before = bed.manager_pods().await;

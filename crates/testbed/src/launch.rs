@@ -188,7 +188,7 @@ impl Launch {
             let reach = manager::Reach { client: &self.client, info: &self.info() };
             manager::install(&reach, &self.cache.program(Program::Kubectl))?;
             let started = manager::start(&reach, &program, manager::DEFAULTS, &self.dir.join("manager"))?;
-            self.routes.add(started.route.clone());
+            started.routes.iter().cloned().for_each(|route| self.routes.add(route));
             self.processes.push(started.await_ready()?);
         }
         Ok(())

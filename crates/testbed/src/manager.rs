@@ -22,7 +22,10 @@ pub(crate) const NAMESPACE: &str = "kueue-system";
 pub(crate) const ACCOUNT: &str = "kueue-controller-manager";
 /// The configuration that says nothing.
 pub(crate) const DEFAULTS: &str = "apiVersion: config.kueue.x-k8s.io/v1beta2\nkind: Configuration\n";
-const WEBHOOK_SERVICE: (&str, u16) = ("kueue-webhook-service", 443);
+/// Where the API server calls it.
+const WEBHOOK_SERVICE: &str = "kueue-webhook-service";
+const VISIBILITY_SERVICE: &str = "kueue-visibility-server";
+const SERVICE_PORT: u16 = 443;
 /// How long the manager may take until it knows everything and its webhooks can be reached.
 const READY_WITHIN: Duration = Duration::from_secs(120);
 /// How long an API server may take to serve a new kind.
@@ -94,13 +97,13 @@ fn await_kind(client: &Client, path: &str) -> Result<()> {
 /// A manager that was started, and where it answers.
 pub(crate) struct Started {
     pub process: Process,
-    /// The way from its Service to its webhooks.
-    pub route: Route,
+    /// The ways from its Services to what it serves.
+    pub routes: [Route; 2],
     probes: u16,
 }
 
 impl Started {
-    /// Waits until the API server can call it. The route must be known there.
+    /// Waits until the API server can call it. The routes must be known there.
     pub(crate) fn await_ready(mut self) -> Result<Process> {
         let begin = Instant::now();
         while !answers(self.probes, "/readyz") {
@@ -132,20 +135,26 @@ pub(crate) fn start(reach: &Reach<'_>, program: &Path, configuration: &str, dir:
     make_dir(dir)?;
     let (kubeconfig, config) = (dir.join("kubeconfig"), dir.join("config.yaml"));
     reach.write_account(NAMESPACE, ACCOUNT, &kubeconfig)?;
-    let (webhooks, probes, metrics) = (free_port()?, free_port()?, free_port()?);
+    let (webhooks, visibility, probes, metrics) = (free_port()?, free_port()?, free_port()?, free_port()?);
     let mut configuration: Value = serde_saphyr::from_str(configuration)
         .map_err(|error| Problem::new(format!("the configuration cannot be read: {error}")))?;
     // Others on this machine may have the usual ports.
     configuration["webhook"] = json!({"host": "127.0.0.1", "port": webhooks});
+    configuration["visibilityServer"] = json!({"bindAddress": "127.0.0.1", "bindPort": visibility});
     configuration["health"] = json!({"healthProbeBindAddress": format!("127.0.0.1:{probes}")});
     configuration["metrics"]["bindAddress"] = format!("127.0.0.1:{metrics}").into();
     write(&config, &configuration.to_string())?;
     let flag = |name: &str, file: &Path| format!("--{name}={}", file.display());
     let args = ["manager".to_string(), flag("config", &config), flag("kubeconfig", &kubeconfig)];
     let process = Process::start(program, &args, dir, &dir.join("kueue.log"))?;
-    let (service, port) = WEBHOOK_SERVICE;
-    let route = Route { namespace: NAMESPACE.to_string(), service: service.to_string(), port, to: webhooks };
-    Ok(Started { process, route, probes })
+    let to = |service: &str, to: u16| Route {
+        namespace: NAMESPACE.to_string(),
+        service: service.to_string(),
+        port: SERVICE_PORT,
+        to,
+    };
+    let routes = [to(WEBHOOK_SERVICE, webhooks), to(VISIBILITY_SERVICE, visibility)];
+    Ok(Started { process, routes, probes })
 }
 
 fn free_port() -> Result<u16> {

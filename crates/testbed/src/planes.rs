@@ -207,7 +207,7 @@ impl Plane {
     pub fn start_manager(&self, program: &Path, configuration: &str, dir: &Path) -> Result<Process> {
         let reach = manager::Reach { client: &self.client, info: &self.info };
         let started = manager::start(&reach, program, configuration, dir)?;
-        self.route(started.route.clone())?;
+        started.routes.iter().try_for_each(|route| self.route(route.clone()))?;
         started.await_ready()
     }
 }

@@ -1,43 +1,45 @@
 //! Who waits in a queue, as the visibility API shows it.
 
+use std::ops::Deref;
+
 use kueue_api::kueue::v1beta2::Workload;
 use kueue_api::meta::{ObjectMeta, OwnerReference};
 use kueue_api::visibility::{PendingWorkload, PendingWorkloadOptions};
 use kueue_engine::{Engine, Key, Name, Position};
 
 /// One page of those who wait in a ClusterQueue; nothing when there is no such queue. `find` knows the objects.
-pub fn pending_in_cluster_queue<'a>(
+pub fn pending_in_cluster_queue<W: Deref<Target = Workload>>(
     engine: &Engine,
     queue: &str,
     page: PendingWorkloadOptions,
-    find: impl Fn(&Key) -> Option<&'a Workload>,
+    find: impl Fn(&Key) -> Option<W>,
 ) -> Option<Vec<PendingWorkload>> {
     engine.pending_count(queue)?;
     Some(show(engine.positions(queue), page, find))
 }
 
 /// One page of those who wait in a LocalQueue; nothing when there is no such queue, or it is stopped.
-pub fn pending_in_local_queue<'a>(
+pub fn pending_in_local_queue<W: Deref<Target = Workload>>(
     engine: &Engine,
     namespace: &Name,
     name: &Name,
     page: PendingWorkloadOptions,
-    find: impl Fn(&Key) -> Option<&'a Workload>,
+    find: impl Fn(&Key) -> Option<W>,
 ) -> Option<Vec<PendingWorkload>> {
     let queue = engine.queue_behind(namespace, name)?;
     let is_here = |position: &Position| position.workload.namespace == *namespace && position.local_queue == *name;
     Some(show(engine.positions(&queue).filter(is_here), page, find))
 }
 
-fn show<'a>(
+fn show<W: Deref<Target = Workload>>(
     positions: impl Iterator<Item = Position>,
     page: PendingWorkloadOptions,
-    find: impl Fn(&Key) -> Option<&'a Workload>,
+    find: impl Fn(&Key) -> Option<W>,
 ) -> Vec<PendingWorkload> {
     let page = page.bounded();
     let number = |number: i64| usize::try_from(number).unwrap_or(0);
     let positions = positions.skip(number(page.offset)).take(number(page.limit));
-    positions.map(|position| pending_workload(&position, find(&position.workload))).collect()
+    positions.map(|position| pending_workload(&position, find(&position.workload).as_deref())).collect()
 }
 
 /// A waiting workload; what the engine does not keep comes from the object.

@@ -7,10 +7,11 @@ use kueue_testbed::process::Process;
 use serde::{Deserialize, Serialize};
 use tokio::time::Instant;
 
-/// Our manager without what the one of Kueue's performance test does without: election, webhooks, metrics, probes.
+/// Our manager without what the one of Kueue's performance test does without: election, webhooks, metrics, probes, visibility.
 const CONFIGURATION: &str = r#"{"apiVersion": "config.kueue.x-k8s.io/v1beta2", "kind": "Configuration",
  "leaderElection": {"leaderElect": false}, "metrics": {"bindAddress": "0"}, "health": {"healthProbeBindAddress": "0"},
- "internalCertManagement": {"enable": false}, "webhook": {"host": "127.0.0.1", "port": 0}}
+ "internalCertManagement": {"enable": false}, "webhook": {"host": "127.0.0.1", "port": 0},
+ "featureGates": {"VisibilityOnDemand": false}}
 "#;
 
 /// A manager.

@@ -1,5 +1,6 @@
 //! Pages of waiting workloads, as the visibility API answers them.
 
+use kueue_api::kueue::v1beta2::Workload;
 use kueue_api::visibility::PendingWorkloadOptions;
 use kueue_translate::{pending_in_cluster_queue, pending_in_local_queue};
 use serde_json::{Value, json};
@@ -18,7 +19,8 @@ pub const RUNNERS: Runners = &[
 fn priority(case: &Case) -> Result<(), Failure> {
     let mut replay = Replay::new(case)?;
     replay.push(case.raw("wl"))?;
-    let shown = pending_in_cluster_queue(&replay.cluster.engine, "", page(&Value::Null), |_| None).unwrap_or_default();
+    let shown = pending_in_cluster_queue(&replay.cluster.engine, "", page(&Value::Null), |_| None::<&Workload>);
+    let shown = shown.unwrap_or_default();
     equal(&vec![case.arg::<i32>("wantPriority")?], &shown.iter().map(|workload| workload.priority).collect())
 }
 

@@ -248,7 +248,7 @@ gates! {
     /// Keeps resource requests as vectors instead of maps while placing by topology.
     VectorizedResourceRequests { "0.19": beta, on }, unread;
     /// Serves the pending workloads of a queue on demand.
-    VisibilityOnDemand { "0.6": alpha, off; "0.9": beta, on }, unread;
+    VisibilityOnDemand { "0.6": alpha, off; "0.9": beta, on };
     /// Reads and writes pod group and prebuilt workload names as annotations instead of labels.
     WorkloadIdentifierAnnotations { "0.18": beta, on };
     /// Gives workloads without a priority class the one called `default`.

@@ -11,7 +11,7 @@ use std::time::Duration;
 use kueue_api::config::{DEFAULT_NAMESPACE, load};
 use kueue_apiserver::faults::{Faults, Rule};
 use kueue_apiserver::{ApiServer, Settings};
-use kueue_core::gates::Gates;
+use kueue_core::gates::{Gate, Gates};
 use kueue_manager::{Manager, Observer, keep_registered, serve};
 use kueue_runtime::clock::Clock;
 use kueue_testbed::Result;
@@ -218,7 +218,8 @@ fn manager(
         config["metrics"] = json!({"bindAddress": "0"});
     }
     let config = load(&config.to_string(), DEFAULT_NAMESPACE).unwrap();
-    let manager = Manager::new(config.clone(), Gates::default(), client.clone(), clock, "manager".to_owned());
+    let gates = Gates::default().with(Gate::VisibilityOnDemand, false);
+    let manager = Manager::new(config.clone(), gates, client.clone(), clock, "manager".to_owned());
     let observer = manager.observer();
     let observing = observer.clone();
     let running = async move {
@@ -227,7 +228,7 @@ fn manager(
                 tokio::join!(manager.run(), keep_registered(&config, &observing, client, clock));
             }
             Line::Https { .. } => {
-                let serving = serve(&config, &observing, client, clock).await.unwrap();
+                let serving = serve(&config, gates, &observing, client, clock).await.unwrap();
                 tokio::join!(manager.run(), serving);
             }
         }
