@@ -8,6 +8,7 @@
 //! - expect: {apiVersion: batch/v1, kind: Job, name: demo, conditions: {Complete: "True"}, within: 20s}
 //! - patch: {apiVersion: batch/v1, kind: Job, name: demo, merge: {metadata: {labels: {a: b}}}}
 //! - delete: {apiVersion: batch/v1, kind: Job, name: demo}
+//! - ask: {path: /version, matches: {major: "1"}}
 //! - pass: 2s
 //! ```
 //!
@@ -72,6 +73,8 @@ enum Step {
     Use(BTreeMap<String, Value>),
     /// Something that comes true, or stays true.
     Expect(Expectation),
+    /// What is answered at a path, as `kubectl get --raw` shows it.
+    Ask(Question),
     /// Somebody changes an object.
     Patch(Patch),
     Delete(Target),
@@ -103,6 +106,17 @@ struct Refused {
     with: String,
     #[serde(flatten)]
     step: Box<Step>,
+}
+
+/// A path, and what its answer has.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Question {
+    path: String,
+    matches: Value,
+    /// How long it may take to come true.
+    #[serde(default = "within", deserialize_with = "duration")]
+    within: Duration,
 }
 
 /// The only thing that can be stopped and started.
@@ -247,6 +261,7 @@ impl Run<'_> {
                 objects.iter().try_for_each(|object| self.apply(object))
             }
             Step::Expect(expectation) => self.expect(expectation),
+            Step::Ask(question) => self.ask(question),
             Step::Patch(patch) => self.patch(patch),
             Step::Delete(target) => self.delete(target),
             Step::Remember(remember) => self.remember(remember),
@@ -412,6 +427,16 @@ impl Run<'_> {
             }
         }
         Ok(())
+    }
+
+    fn ask(&self, question: &Question) -> Result<()> {
+        let Question { path, matches, within } = question;
+        let look = || {
+            let answer = self.send(&Request::get(path.as_str()))?;
+            let pattern = Pattern { matches, conditions: &BTreeMap::new(), some: None };
+            Ok(pattern.check(&[answer.body]))
+        };
+        self.until(*within, look).map_err(|problem| Problem::new(format!("{path}: {problem}")))
     }
 
     /// Looks once; the inner error says what is not yet so.

@@ -20,7 +20,7 @@ use kueue_apiserver::auth::StaticUser;
 use kueue_apiserver::faults::Faults;
 use kueue_apiserver::{ApiServer, Image, Settings, dial};
 use kueue_core::gates::Gates;
-use kueue_manager::{Manager, Observer};
+use kueue_manager::{Manager, Observer, Visibility};
 use kueue_runtime::clock::Clock;
 use serde_json::{Value, json};
 use tokio::sync::{mpsc, watch};
@@ -151,6 +151,27 @@ pub(crate) async fn install_webhooks(server: &ApiServer, answering: watch::Recei
         }
     });
     server.server().dialer.route_to_service(WEBHOOKS, service);
+}
+
+/// Lets the API server hand requests for queues on to whichever manager `answering` names, if any does.
+pub(crate) async fn install_visibility(server: &ApiServer, answering: watch::Receiver<Option<Observer>>) {
+    let client = faulty_client(server, &Faults::new(0, []));
+    let service = tower::service_fn(move |request: dial::Request| {
+        let (observer, client) = (answering.borrow().clone(), client.clone());
+        async move {
+            let Some(observer) = observer else {
+                return Ok(Response::builder().status(503).body(Full::default()).unwrap());
+            };
+            let visibility = Visibility::new(&observer, client, Clock::starting_at(START.parse().unwrap()));
+            Ok::<_, Infallible>(visibility.answer_near(request.method(), request.uri(), request.headers()).await)
+        }
+    });
+    server.server().dialer.route_to_service("kueue-system/kueue-visibility-server:443", service);
+    for object in kueue_manifests::install::objects(&kueue_manifests::install::Options::default()) {
+        if object["kind"] == "APIService" {
+            install(server, "/apis/apiregistration.k8s.io/v1/apiservices", &object).await;
+        }
+    }
 }
 
 /// Shows the log of tests that fail; KUEUE_TEST_LOG says how much.

@@ -26,7 +26,7 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::sync::watch;
 
-use crate::bed::{START, faulty_client, image, install_webhooks, install_webhooks_at, show_log};
+use crate::bed::{START, faulty_client, image, install_visibility, install_webhooks, install_webhooks_at, show_log};
 
 /// What a manager has to live with.
 #[derive(Clone, Copy, PartialEq)]
@@ -98,7 +98,8 @@ fn play(name: &str, weather: Weather, temper: Option<Temper>, line: Line) {
     bed.within(async {
         let clock = match line {
             Line::InProcess => {
-                install_webhooks(&server, answers).await;
+                install_webhooks(&server, answers.clone()).await;
+                install_visibility(&server, answers).await;
                 Clock::starting_at(START.parse().unwrap())
             }
             Line::Https { webhooks, .. } => {
@@ -328,6 +329,7 @@ scenarios! {
     a_single_job_completes "single-job"
     queues_are_stopped_and_drained "stop-and-drain"
     an_owner_of_the_same_name_is_another "owner-replaced"
+    who_waits_can_be_asked "visibility"
     jobs_without_a_queue_wait_in_the_one_for_everybody "default-queue"
     a_deployment_is_scaled_and_rolled "deployment"
     pods_start_together "pods-gang"
