@@ -20,6 +20,10 @@ const V1: &str = "v1";
 /// Where the API server says how it proves itself.
 const NAMESPACE: &str = "kube-system";
 const CONFIG_MAP: &str = "extension-apiserver-authentication";
+/// Everybody is in one of these groups, also those whom the API server invents for itself.
+const AUTHENTICATED: &str = "system:authenticated";
+const UNAUTHENTICATED: &str = "system:unauthenticated";
+const ANONYMOUS: &str = "system:anonymous";
 /// How often that is read again.
 const READ_AGAIN: Duration = Duration::from_secs(60);
 /// How soon, when somebody comes whom it does not know.
@@ -94,7 +98,11 @@ impl Rules {
                 }
             }
         }
-        let groups = self.group_headers.iter().flat_map(|name| texts(name)).collect();
+        let mut groups: Vec<String> = self.group_headers.iter().flat_map(|name| texts(name)).collect();
+        let is_told = groups.iter().any(|group| [AUTHENTICATED, UNAUTHENTICATED].contains(&group.as_str()));
+        if username != ANONYMOUS && !is_told {
+            groups.push(AUTHENTICATED.to_owned());
+        }
         Some(User { username, uid: String::new(), groups, extra })
     }
 }
@@ -183,7 +191,7 @@ mod tests {
         }
         let user = Rules::default().user(&headers).unwrap();
         let extra = BTreeMap::from([("example.com/scope".to_owned(), vec!["all".to_owned()])]);
-        let groups = vec!["a".to_owned(), "b".to_owned()];
+        let groups = ["a", "b", AUTHENTICATED].map(str::to_owned).to_vec();
         assert_eq!(user, User { username: "ann".to_owned(), uid: String::new(), groups, extra });
         assert_eq!(Rules::default().user(&HeaderMap::new()), None);
         assert_eq!(Rules::read(&BTreeMap::new()).user(&headers), None, "nobody said which headers count");
