@@ -26,10 +26,10 @@ mod webhooks;
 
 use plugins::PLUGINS;
 use policies::{Binding, Policy};
-use webhooks::{Rounds, Webhook};
+use webhooks::{Rounds, Webhooks};
 
 /// What is done to an object, as webhooks and policies name it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Operation {
     Create,
     Update,
@@ -115,19 +115,19 @@ fn options_of(call: &Call, kind: &str) -> Value {
 /// What configurations say, read once for every change of them.
 #[derive(Debug, Default)]
 pub struct Admission {
-    mutating: Cached<Vec<Webhook>>,
-    validating: Cached<Vec<Webhook>>,
+    mutating: Cached<Webhooks>,
+    validating: Cached<Webhooks>,
     policies: Cached<Vec<Policy>>,
     bindings: Cached<Vec<Binding>>,
 }
 
 impl Admission {
-    fn mutating(&self, store: &Store) -> Arc<Vec<Webhook>> {
-        self.mutating.get(store, webhooks::MUTATING, Webhook::of_configurations)
+    fn mutating(&self, store: &Store) -> Arc<Webhooks> {
+        self.mutating.get(store, webhooks::MUTATING, Webhooks::of_configurations)
     }
 
-    fn validating(&self, store: &Store) -> Arc<Vec<Webhook>> {
-        self.validating.get(store, webhooks::VALIDATING, Webhook::of_configurations)
+    fn validating(&self, store: &Store) -> Arc<Webhooks> {
+        self.validating.get(store, webhooks::VALIDATING, Webhooks::of_configurations)
     }
 
     fn policies(&self, store: &Store) -> Arc<Vec<Policy>> {

@@ -6,7 +6,7 @@ use std::sync::{Arc, LazyLock};
 
 use kube_cel::KubeCelExt as _;
 pub use kube_cel::cel::Value as CelValue;
-use kube_cel::cel::common::ast::{EntryExpr, Expr, IdedExpr, LiteralValue};
+use kube_cel::cel::common::ast::{EntryExpr, Expr, IdedExpr, LiteralValue, operators};
 use kube_cel::cel::objects::{Key, Map};
 use kube_cel::cel::{Context, ExecutionError, Program};
 
@@ -151,6 +151,11 @@ impl Reads {
         Self(names.into_iter().map(|name| (name.to_owned(), Self::default())).collect())
     }
 
+    /// Only whether there is anything: a field that nothing has.
+    fn presence() -> Self {
+        Self::whole([""])
+    }
+
     /// What is read of something; nothing when it is not looked at.
     pub fn of(&self, name: &str) -> Option<&Self> {
         self.0.get(name)
@@ -179,8 +184,40 @@ fn find_reads(expression: &IdedExpr, reads: &mut Reads) {
     }
     match &place.expr {
         Expr::Ident(name) => reads.join(Reads(BTreeMap::from([(name.clone(), inside)]))),
+        Expr::Call(call) if is_comparison(&call.func_name) && call.args.iter().any(is_null) => {
+            for side in call.args.iter().filter(|side| !is_null(side)) {
+                find_reads_inside(side, &Reads::presence(), reads);
+            }
+        }
+        // Of what a macro goes through is read what the macro reads of its variable.
+        Expr::Comprehension(all) if all.iter_var2.is_none() && matches!(all.iter_range.expr, Expr::List(_)) => {
+            let mut within = Reads::default();
+            for part in [&all.loop_cond, &all.loop_step, &all.result] {
+                find_reads(part, &mut within);
+            }
+            let of_each = within.0.remove(&all.iter_var).unwrap_or_default();
+            reads.join(within);
+            find_reads(&all.accu_init, reads);
+            parts(&all.iter_range).into_iter().for_each(|element| find_reads_inside(element, &of_each, reads));
+        }
         _ => parts(place).into_iter().for_each(|part| find_reads(part, reads)),
     }
+}
+
+/// The same for an expression of whose value only a part is looked at.
+fn find_reads_inside(expression: &IdedExpr, part: &Reads, reads: &mut Reads) {
+    match &expression.expr {
+        Expr::Ident(name) => reads.join(Reads(BTreeMap::from([(name.clone(), part.clone())]))),
+        _ => find_reads(expression, reads),
+    }
+}
+
+fn is_comparison(function: &str) -> bool {
+    matches!(function, operators::EQUALS | operators::NOT_EQUALS)
+}
+
+fn is_null(expression: &IdedExpr) -> bool {
+    matches!(expression.expr, Expr::Literal(LiteralValue::Null))
 }
 
 /// What Go's evaluator says.
@@ -260,7 +297,15 @@ mod tests {
             ("object.l.exists(i, i.n == object.n)", "@result{}i{n{}}object{l{}n{}}"),
             ("object.a['b'].c == 1 && size(oldObject) > 0", "object{a{}}oldObject{}"),
             ("[object.a, {'k': object.b}].size() == 2", "object{a{}b{}}"),
-            ("!has(object.metadata.labels) || object == null", "object{}"),
+            ("!has(object.metadata.labels) || object == null", "object{{}metadata{labels{}}}"),
+            ("object != null", "object{{}}"),
+            ("object == null || object == oldObject", "object{}oldObject{}"),
+            (
+                "[object, oldObject].exists(o, o != null && has(o.a.b) && o.c == n)",
+                "@result{}n{}object{{}a{b{}}c{}}oldObject{{}a{b{}}c{}}",
+            ),
+            ("[object.a, {'k': object.b}].all(o, o.c.exists(p, p == o.d))", "@result{}object{a{}b{}}p{}"),
+            ("[object].exists(o, true) && [oldObject].all(o, o == 1)", "@result{}object{}oldObject{}"),
         ] {
             fn told(reads: &Reads) -> String {
                 reads.0.iter().map(|(name, inside)| format!("{name}{{{}}}", told(inside))).collect()

@@ -79,6 +79,11 @@ impl Matcher {
         !self.rules.is_empty()
     }
 
+    /// Whether it depends on the name of an object what the rules say of it.
+    pub fn has_names(&self) -> bool {
+        self.rules.iter().chain(&self.excluded).any(|rule| !rule.names.is_empty())
+    }
+
     /// How the rules see a write; nothing when they do not.
     pub fn seen(&self, registry: &Registry, attributes: &Attributes<'_>) -> Option<Seen> {
         if is_exempt(attributes) {

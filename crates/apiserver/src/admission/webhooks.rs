@@ -3,15 +3,18 @@
 use std::collections::BTreeSet;
 use std::future::Future;
 use std::pin::Pin;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
+
+use rustc_hash::FxHashMap;
 
 use super::cel::{Expression, Reads, Scope};
 use super::matching::{Matcher, Seen};
 use super::review::{self, Answer, Question};
-use super::{Attributes, concurrently};
+use super::{Attributes, Operation, concurrently};
 use crate::dial::Client;
 use crate::json::Value;
-use crate::kinds::{Resource, text_at};
+use crate::kinds::{Registry, Resource, text_at};
 use crate::patch;
 use crate::rest::service::Server;
 use crate::schema::defaults;
@@ -37,6 +40,35 @@ pub struct Webhook {
     is_reinvoked: bool,
 }
 
+/// All webhooks of one sort, in the order in which they are called.
+#[derive(Debug, Default)]
+pub struct Webhooks {
+    all: Vec<Webhook>,
+    /// Whether any of them is for objects of some names only.
+    has_names: bool,
+    seeing: Mutex<Seeing>,
+}
+
+/// Which webhooks see which writes by their rules: found out once, since every write asks several times.
+#[derive(Debug, Default)]
+struct Seeing {
+    /// The kinds for which this is so.
+    registry: Option<Arc<Registry>>,
+    by_write: FxHashMap<Sort, Sighted>,
+}
+
+/// All that rules can tell writes apart by, names aside.
+#[derive(Debug, PartialEq, Eq, Hash)]
+struct Sort {
+    resource: [String; 3],
+    subresource: String,
+    operation: Operation,
+    has_namespace: bool,
+}
+
+/// Places of webhooks, and how each sees a write.
+type Sighted = Arc<[(usize, Seen)]>;
+
 /// What must be true of a write beside the rules.
 #[derive(Debug, Default)]
 pub struct Conditions {
@@ -52,13 +84,38 @@ enum Failure {
     Refused(Status),
 }
 
-impl Webhook {
-    /// All webhooks of the configurations, in the order in which they are called.
-    pub fn of_configurations(configurations: &[Value]) -> Vec<Self> {
+impl Webhooks {
+    pub fn of_configurations(configurations: &[Value]) -> Self {
         let webhooks = configurations.iter().flat_map(|one| one["webhooks"].as_array().into_iter().flatten());
-        webhooks.map(Self::of).collect()
+        let all: Vec<Webhook> = webhooks.map(Webhook::of).collect();
+        Self { has_names: all.iter().any(|webhook| webhook.matcher.has_names()), all, seeing: Mutex::default() }
     }
 
+    /// Those that see a write by their rules.
+    fn seeing(&self, registry: &Arc<Registry>, attributes: &Attributes<'_>) -> Sighted {
+        let find = || {
+            let seen = |(index, webhook): (usize, &Webhook)| Some((index, webhook.matcher.seen(registry, attributes)?));
+            self.all.iter().enumerate().filter_map(seen).collect()
+        };
+        if self.has_names || self.all.is_empty() {
+            return find();
+        }
+        let Attributes { resource, operation, .. } = attributes;
+        let sort = Sort {
+            resource: [&resource.group, &resource.version, &resource.plural].map(String::clone),
+            subresource: attributes.subresource.to_owned(),
+            operation: *operation,
+            has_namespace: !attributes.namespace.is_empty(),
+        };
+        let mut seeing = self.seeing.lock().unwrap_or_else(PoisonError::into_inner);
+        if !seeing.registry.as_ref().is_some_and(|known| Arc::ptr_eq(known, registry)) {
+            *seeing = Seeing { registry: Some(Arc::clone(registry)), by_write: FxHashMap::default() };
+        }
+        Arc::clone(seeing.by_write.entry(sort).or_insert_with(find))
+    }
+}
+
+impl Webhook {
     fn of(webhook: &Value) -> Self {
         let text = |name: &str| text_at(webhook, &[name]);
         let mut versions = webhook["admissionReviewVersions"].as_array().into_iter().flatten();
@@ -134,18 +191,11 @@ pub fn scope(question: &Question<'_>, reads: &Reads) -> Scope {
 
 impl Server {
     pub fn has_mutating_webhook(&self, attributes: &Attributes<'_>) -> bool {
-        self.concerns_any(&self.admission.mutating(&self.store), attributes)
+        !self.admission.mutating(&self.store).seeing(&self.registry(), attributes).is_empty()
     }
 
     pub fn has_validating_webhook(&self, attributes: &Attributes<'_>) -> bool {
-        self.concerns_any(&self.admission.validating(&self.store), attributes)
-    }
-
-    fn concerns_any(&self, webhooks: &[Webhook], attributes: &Attributes<'_>) -> bool {
-        !webhooks.is_empty() && {
-            let registry = self.registry();
-            webhooks.iter().any(|webhook| webhook.matcher.seen(&registry, attributes).is_some())
-        }
+        !self.admission.validating(&self.store).seeing(&self.registry(), attributes).is_empty()
     }
 
     /// Calls mutating webhooks one after the other; each sees what the former ones left. In a second round only those
@@ -159,13 +209,15 @@ impl Server {
     ) -> Result<bool> {
         let webhooks = self.admission.mutating(&self.store);
         let mut has_changed = false;
-        for (index, webhook) in webhooks.iter().enumerate() {
+        for (index, seen) in webhooks.seeing(&self.registry(), attributes).iter() {
+            let (index, webhook) = (*index, &webhooks.all[*index]);
             if rounds.is_second && !rounds.due.contains(&index) {
                 continue;
             }
-            let present = object.as_deref();
-            let Some(seen) = self.concerned(webhook, attributes, present, old).await? else { continue };
-            match self.mutate_by(webhook, attributes, &seen, object, old).await {
+            if !self.concerns(webhook, seen, attributes, object.as_deref(), old).await? {
+                continue;
+            }
+            match self.mutate_by(webhook, attributes, seen, object, old).await {
                 Ok(false) => {}
                 Ok(true) => {
                     has_changed = true;
@@ -255,12 +307,16 @@ impl Server {
         old: Option<&Value>,
     ) -> Result<()> {
         let webhooks = self.admission.validating(&self.store);
+        let seeing = webhooks.seeing(&self.registry(), attributes);
         let mut calls: Vec<Pin<Box<dyn Future<Output = Result<()>> + Send + '_>>> = Vec::new();
-        for webhook in webhooks.iter() {
-            let Some(seen) = self.concerned(webhook, attributes, object, old).await? else { continue };
-            let versions = self.versions(attributes, &seen, object, old).await?;
+        for (index, seen) in seeing.iter() {
+            let webhook = &webhooks.all[*index];
+            if !self.concerns(webhook, seen, attributes, object, old).await? {
+                continue;
+            }
+            let versions = self.versions(attributes, seen, object, old).await?;
             calls.push(Box::pin(async move {
-                let question = versions.question(attributes, &seen, object, old);
+                let question = versions.question(attributes, seen, object, old);
                 match self.ask(webhook, &question, false).await {
                     Ok(_) => Ok(()),
                     Err(Failure::Call(_)) if webhook.ignores_failure => Ok(()),
@@ -274,32 +330,29 @@ impl Server {
         concurrently(calls).await.into_iter().collect()
     }
 
-    /// Whether a webhook is to be called, and as what it sees the write.
-    async fn concerned(
+    /// Whether a webhook whose rules see the write is to be called.
+    async fn concerns(
         &self,
         webhook: &Webhook,
+        seen: &Seen,
         attributes: &Attributes<'_>,
         object: Option<&Value>,
         old: Option<&Value>,
-    ) -> Result<Option<Seen>> {
-        let Some(seen) = webhook.matcher.seen(&self.registry(), attributes) else { return Ok(None) };
+    ) -> Result<bool> {
         if !webhook.matcher.selects(self, attributes, object, old)? {
-            return Ok(None);
+            return Ok(false);
         }
         if webhook.conditions.is_empty() {
-            return Ok(Some(seen));
+            return Ok(true);
         }
-        let versions = self.versions(attributes, &seen, object, old).await?;
-        let question = versions.question(attributes, &seen, object, old);
-        match webhook.conditions.hold(&scope(&question, webhook.conditions.reads()), webhook.ignores_failure) {
-            Ok(true) => Ok(Some(seen)),
-            Ok(false) => Ok(None),
-            Err(why) => {
-                let resource = attributes.resource;
-                let about = About { group: &resource.group, kind: &resource.plural, name: attributes.name };
-                Err(Status::forbidden(about, &why))
-            }
-        }
+        let versions = self.versions(attributes, seen, object, old).await?;
+        let question = versions.question(attributes, seen, object, old);
+        let scope = scope(&question, webhook.conditions.reads());
+        webhook.conditions.hold(&scope, webhook.ignores_failure).map_err(|why| {
+            let resource = attributes.resource;
+            let about = About { group: &resource.group, kind: &resource.plural, name: attributes.name };
+            Status::forbidden(about, &why)
+        })
     }
 
     /// Asks one webhook. A refusal is a failure; warnings reach the client in any case.
