@@ -124,19 +124,21 @@ impl Server {
 
     /// Whose token it is, if it is for one of the audiences; otherwise, why it is nobody's.
     pub fn authenticate(&self, token: &str, audiences: &[String]) -> std::result::Result<Authenticated, String> {
+        let is_own = |claims: &Value| claims["iss"] == ISSUER;
         let mut found = match self.authentication.known(token) {
             Some(user) => Authenticated { user, audiences: audiences.to_vec() },
-            None if jwt::claims(token).is_some_and(|claims| claims["iss"] == ISSUER) => {
-                self.authenticate_account(token, audiences).map_err(|why| format!("[{INVALID}, {why}]"))?
+            None => match self.authentication.key.verify(token) {
+                Some(claims) if is_own(&claims) => self.authenticate_account(&claims, audiences),
+                None if jwt::claims(token).as_ref().is_some_and(is_own) => Err("invalid signature".to_owned()),
+                _ => return Err(INVALID.to_owned()),
             }
-            None => return Err(INVALID.to_owned()),
+            .map_err(|why| format!("[{INVALID}, {why}]"))?,
         };
         found.user.join(AUTHENTICATED);
         Ok(found)
     }
 
-    fn authenticate_account(&self, token: &str, wanted: &[String]) -> std::result::Result<Authenticated, String> {
-        let claims = self.authentication.key.verify(token).ok_or("invalid signature")?;
+    fn authenticate_account(&self, claims: &Value, wanted: &[String]) -> std::result::Result<Authenticated, String> {
         let given: Vec<String> = crate::json::read(&claims["aud"]).unwrap_or_default();
         let audiences: Vec<String> = given.iter().filter(|one| wanted.contains(one)).cloned().collect();
         if audiences.is_empty() {
@@ -172,7 +174,7 @@ impl Server {
                 user.extra.insert(format!("authentication.kubernetes.io/{key}"), vec![value.to_owned()]);
             }
         };
-        tell("credential-id", &format!("JTI={}", text_at(&claims, &["jti"])));
+        tell("credential-id", &format!("JTI={}", text_at(claims, &["jti"])));
         for kind in ["node", "pod"] {
             tell(&format!("{kind}-name"), text_at(own, &[kind, "name"]));
             tell(&format!("{kind}-uid"), text_at(own, &[kind, "uid"]));

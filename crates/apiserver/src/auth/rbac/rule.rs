@@ -30,6 +30,15 @@ fn covers_path(pattern: &str, path: &str) -> bool {
     pattern == path || pattern.ends_with('*') && path.starts_with(pattern.trim_end_matches('*'))
 }
 
+/// Whether a resource, or a part of one, is what a rule names: `pods`, `pods/status`, `*/status`, `*`.
+fn covers_resource(pattern: &str, resource: &str, sub: &str) -> bool {
+    let whole = match sub {
+        "" => Some(pattern),
+        sub => pattern.strip_suffix(sub).and_then(|pattern| pattern.strip_suffix('/')),
+    };
+    pattern == "*" || whole.is_some_and(|whole| whole == resource || whole == "*")
+}
+
 impl Rule {
     /// The rules of a role; what is no rule grants nothing.
     pub fn list(rules: &Value) -> Vec<Self> {
@@ -52,11 +61,12 @@ impl Rule {
             Wanted::Path(path) => self.urls.iter().any(|pattern| covers_path(pattern, path)),
             Wanted::Resource(place) => {
                 let is_named = self.resource_names.is_empty() || has(&self.resource_names, &place.name);
-                let sub = place.subresource.as_str();
-                let is_sub = |rule: &String| !sub.is_empty() && rule.strip_prefix("*/") == Some(sub);
                 is_named
                     && has_or_all(&self.api_groups, &place.group)
-                    && (has_or_all(&self.resources, &place.combined()) || self.resources.iter().any(is_sub))
+                    && self
+                        .resources
+                        .iter()
+                        .any(|pattern| covers_resource(pattern, &place.resource, &place.subresource))
             }
         }
     }
