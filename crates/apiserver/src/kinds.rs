@@ -229,17 +229,19 @@ pub fn storage(group: &str, plural: &str) -> String {
 pub struct Registry {
     built_in: Arc<BuiltIn>,
     custom: Vec<Arc<Resource>>,
-    by_path: BTreeMap<(String, String, String), Arc<Resource>>,
+    by_plural: BTreeMap<String, Vec<Arc<Resource>>>,
 }
 
 impl Registry {
     pub fn new(built_in: Arc<BuiltIn>, custom: Vec<Arc<Resource>>) -> Self {
-        let path = |resource: &Arc<Resource>| {
-            let key = (resource.group.clone(), resource.version.clone(), resource.plural.clone());
-            (key, Arc::clone(resource))
-        };
-        let by_path = built_in.resources.iter().chain(&custom).map(path).collect();
-        Self { built_in, custom, by_path }
+        let mut by_plural: BTreeMap<String, Vec<Arc<Resource>>> = BTreeMap::new();
+        for resource in built_in.resources.iter().chain(&custom) {
+            let namesakes = by_plural.entry(resource.plural.clone()).or_default();
+            // Of two with one path the later one counts.
+            namesakes.retain(|known| (&known.group, &known.version) != (&resource.group, &resource.version));
+            namesakes.push(Arc::clone(resource));
+        }
+        Self { built_in, custom, by_plural }
     }
 
     pub fn built_in(&self) -> &Arc<BuiltIn> {
@@ -262,7 +264,8 @@ impl Registry {
     }
 
     pub fn find(&self, group: &str, version: &str, plural: &str) -> Option<&Arc<Resource>> {
-        self.by_path.get(&(group.to_owned(), version.to_owned(), plural.to_owned()))
+        let namesakes = self.by_plural.get(plural)?;
+        namesakes.iter().find(|known| known.group == group && known.version == version)
     }
 
     pub fn has_group(&self, group: &str) -> bool {
@@ -292,7 +295,7 @@ impl Registry {
     /// The resources of one version, by name.
     pub fn of_version(&self, group: &str, version: &str) -> Vec<&Arc<Resource>> {
         let is_it = |resource: &&Arc<Resource>| resource.group == group && resource.version == version;
-        self.by_path.values().filter(is_it).collect()
+        self.by_plural.values().flatten().filter(is_it).collect()
     }
 }
 
