@@ -5,6 +5,7 @@
 
 mod any_kind;
 mod failure;
+mod lean;
 mod limits;
 mod patch;
 mod target;
@@ -170,7 +171,7 @@ impl Client {
     pub async fn create<T: Object>(&self, object: &T) -> Result<T, Failure> {
         let body = encode(object)?;
         let target = collection::<T>(&object.metadata().namespace);
-        self.read(Method::POST, target, Some("application/json"), body).await
+        self.read_object(Method::POST, target, "application/json", body).await
     }
 
     /// Asks a question that is an object of a kind which is never stored, such as a review.
@@ -180,7 +181,7 @@ impl Client {
 
     pub async fn patch<T: Object>(&self, key: &Key, patch: &Patch) -> Result<T, Failure> {
         let target = patch.query().after(object::<T>(key, patch.subresource()));
-        self.read(Method::PATCH, target, Some(patch.content_type()), encode(patch.body())?).await
+        self.read_object(Method::PATCH, target, patch.content_type(), encode(patch.body())?).await
     }
 
     /// Deletes the object with that identity; another one of the same name is left alone.
@@ -236,6 +237,18 @@ impl Client {
     ) -> Result<R, Failure> {
         let bytes = self.ask(JSON, method, target, content_type, body).await?;
         serde_json::from_slice(&bytes).map_err(|error| Failure::Unreadable(error.to_string()))
+    }
+
+    /// The same for what became of an object, without its managed fields.
+    async fn read_object<T: Object>(
+        &self,
+        method: Method,
+        target: String,
+        content_type: &'static str,
+        body: Vec<u8>,
+    ) -> Result<T, Failure> {
+        let bytes = self.ask(JSON, method, target, Some(content_type), body).await?;
+        lean::read(&bytes).map_err(|error| Failure::Unreadable(error.to_string()))
     }
 
     /// Asks for an answer in some form, and waits for all of it.

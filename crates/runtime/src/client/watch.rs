@@ -11,6 +11,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::failure::Failure;
+use super::lean;
 
 /// A server that says nothing for so long after a watch should have ended is not there any more.
 const GRACE: Duration = Duration::from_secs(30);
@@ -105,8 +106,8 @@ fn read<T: Object>(line: &[u8]) -> Result<WatchEvent<T>, Failure> {
     let Line { r#type, object } = serde_json::from_slice(line).map_err(unreadable)?;
     let object = object.get();
     Ok(match r#type {
-        "ADDED" | "MODIFIED" => serde_json::from_str(object).map_or_else(|error| told(&error), WatchEvent::Applied),
-        "DELETED" => serde_json::from_str(object).map_or_else(|error| told(&error), WatchEvent::Deleted),
+        "ADDED" | "MODIFIED" => lean::read(object.as_bytes()).map_or_else(|error| told(&error), WatchEvent::Applied),
+        "DELETED" => lean::read(object.as_bytes()).map_or_else(|error| told(&error), WatchEvent::Deleted),
         "BOOKMARK" => {
             let bookmark: Versioned = serde_json::from_str(object).map_err(unreadable)?;
             let Version { resource_version: version, annotations } = bookmark.metadata;
