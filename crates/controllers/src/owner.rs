@@ -51,6 +51,9 @@ const MOST_IDLE_CYCLES: u32 = 8;
 /// And at the latest for so long.
 const IDLE_CYCLES_EVERY: Duration = Duration::from_secs(1);
 
+/// While fewer requests than these are under way, the API server has time for whoever is told why it waits.
+const CALM: usize = 4;
+
 /// Something that became known.
 #[derive(Debug)]
 pub enum Input {
@@ -121,6 +124,10 @@ pub struct Owner {
     slots: BTreeMap<Key, Slot>,
     /// Those of them that may have something to send.
     restless: BTreeSet<Key>,
+    /// Those that wait to be told why they wait, the oldest slot first.
+    untold: BTreeSet<(u64, Key)>,
+    /// How many are being told.
+    telling: usize,
     /// When a failed request may be sent again.
     postponed: BTreeSet<(Instant, Key)>,
     requests: JoinSet<Answer>,
@@ -155,6 +162,8 @@ impl Owner {
             known: Known::new(parts.rules, parts.metric_labels),
             slots: BTreeMap::new(),
             restless: BTreeSet::new(),
+            untold: BTreeSet::new(),
+            telling: 0,
             postponed: BTreeSet::new(),
             requests: JoinSet::new(),
             serial: 0,

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use kueue_api::kueue::v1beta2::{AdmissionCheck, ClusterQueue, Cohort, ResourceFlavor, Topology};
+use kueue_api::meta::{Object, ObjectMeta};
 use kueue_controllers::cluster_queue::ClusterQueues;
 use kueue_controllers::cohort::{Cohorts, has_new_spec};
 use kueue_controllers::guard::{Guarded, Guards, has_other_references, references};
@@ -105,19 +106,23 @@ fn guards<T: Guarded>(shared: &Shared, informer: &Informer<T>, flavors: &Arc<Sto
 
 fn listen(informers: &mut Informers, lines: &Lines) {
     let line = Arc::clone(&lines.cluster_queues);
-    informers.cluster_queues.listen(move |delta| line.add(delta.key.clone()));
+    informers.cluster_queues.listen(move |delta| look_at(&line, delta));
     let (flavors, checks) = (Arc::clone(&lines.flavors), Arc::clone(&lines.checks));
     informers.cluster_queues.listen(move |delta| queue_references(delta, &flavors, &checks));
     // What jobs are told about a LocalQueue depends on the ClusterQueue behind it.
     let (line, store, index) =
         (Arc::clone(&lines.local_queues), informers.local_queues.store(), informers.by_cluster_queue);
     informers.cluster_queues.listen(move |delta| {
+        let (old, new) = delta.sides();
+        if old.map(|queue| &queue.status.conditions) == new.map(|queue| &queue.status.conditions) {
+            return;
+        }
         for (key, _) in store.find(index, &delta.key.name) {
             line.add(key);
         }
     });
     let line = Arc::clone(&lines.local_queues);
-    informers.local_queues.listen(move |delta| line.add(delta.key.clone()));
+    informers.local_queues.listen(move |delta| look_at(&line, delta));
     let line = Arc::clone(&lines.cohorts);
     informers.cohorts.listen(move |delta| {
         let (old, new) = delta.sides();
@@ -146,6 +151,18 @@ fn listen(informers: &mut Informers, lines: &Lines) {
             line.add(delta.key.clone());
         }
     });
+}
+
+/// A queue changed. Where that is only its status, it most likely shows what we wrote: the next one is not due before
+/// its time.
+fn look_at<T: Object>(line: &Line, delta: &Delta<T>) {
+    let wanted = |queue: &T| {
+        let ObjectMeta { generation, deletion_timestamp, finalizers, .. } = queue.metadata();
+        (*generation, *deletion_timestamp, finalizers.clone())
+    };
+    let (old, new) = delta.sides();
+    let is_status = old.is_some() && old.map(wanted) == new.map(wanted);
+    line.add_after(delta.key.clone(), if is_status { BATCH } else { Duration::ZERO });
 }
 
 /// What a ClusterQueue refers to, or did, may be free to go.

@@ -8,6 +8,7 @@
 mod tests;
 
 use std::collections::BTreeMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -30,14 +31,15 @@ pub const NOTE_BYTES_MAX: usize = 1024;
 const CUT: &str = " ...";
 /// How many events may wait to be written.
 const BACKLOG: usize = 2000;
-const AT_ONCE: usize = 8;
+/// Few at a time: what was decided comes before what is told about it.
+const AT_ONCE: usize = 2;
 /// How often the counts of series are written.
 const COUNT_EVERY: Duration = Duration::from_secs(30);
 /// An event that was not repeated for so long begins anew.
 const SERIES_ENDS_AFTER: Duration = Duration::from_secs(360);
 
 /// The object that an event is about.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Regarding {
     pub api_version: String,
@@ -62,7 +64,7 @@ impl Regarding {
 }
 
 /// Something to be told.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Event {
     pub regarding: Regarding,
     pub is_warning: bool,
@@ -133,7 +135,7 @@ struct Source {
 }
 
 /// Who tells.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 struct Teller {
     controller: &'static str,
     /// Whether in the form of old.
@@ -227,6 +229,7 @@ pub fn shorten(mut text: String) -> String {
 #[derive(Debug)]
 struct Series {
     key: Key,
+    has_source: bool,
     count: u32,
     counted: u32,
     last: Instant,
@@ -237,8 +240,9 @@ struct Writer {
     client: Client,
     clock: Clock,
     instance: String,
-    /// In order, so that the same story is told by the same requests.
-    series: BTreeMap<(Event, Teller), Series>,
+    /// By fingerprint, which is much smaller than the event; in order, so that the same story is told by the same
+    /// requests.
+    series: BTreeMap<u64, Series>,
     written: u64,
 }
 
@@ -264,7 +268,10 @@ impl Writer {
 
     fn take(&mut self, event: Event, teller: Teller, requests: &mut JoinSet<()>) {
         let (last, last_time) = (Instant::now(), self.clock.micro_time());
-        if let Some(series) = self.series.get_mut(&(event.clone(), teller)) {
+        let mut fingerprint = DefaultHasher::new();
+        (&event, teller).hash(&mut fingerprint);
+        let fingerprint = fingerprint.finish();
+        if let Some(series) = self.series.get_mut(&fingerprint) {
             series.count += 1;
             (series.last, series.last_time) = (last, last_time);
             return;
@@ -275,7 +282,8 @@ impl Writer {
             false => self.create(self.object(&event, teller, metadata, last_time), requests),
             true => self.create(self.core_object(&event, teller, metadata), requests),
         }
-        self.series.insert((event, teller), Series { key, count: 1, counted: 1, last, last_time });
+        let has_source = teller.has_source;
+        self.series.insert(fingerprint, Series { key, has_source, count: 1, counted: 1, last, last_time });
     }
 
     fn create<T: Object + Send + Sync + 'static>(&self, object: T, requests: &mut JoinSet<()>) {
@@ -332,10 +340,10 @@ impl Writer {
 
     /// Writes the counts that moved, and forgets what was not repeated for long.
     fn count(&mut self, requests: &mut JoinSet<()>) {
-        for ((_, teller), series) in self.series.iter_mut().filter(|(_, series)| series.count > series.counted) {
+        for series in self.series.values_mut().filter(|series| series.count > series.counted) {
             series.counted = series.count;
             let (count, last) = (series.count, series.last_time);
-            let (client, key, has_source) = (self.client.clone(), series.key.clone(), teller.has_source);
+            let (client, key, has_source) = (self.client.clone(), series.key.clone(), series.has_source);
             let body = match has_source {
                 false => json!({"series": {"count": count, "lastObservedTime": last}}),
                 true => json!({"count": count, "lastTimestamp": Time::new(last.timestamp())}),

@@ -45,6 +45,14 @@ impl Known {
         self.workloads.insert(key, object);
     }
 
+    /// Keeps the informer's copy of the version that is known, so that there is one.
+    pub(super) fn share(&mut self, key: &Key, object: Arc<Workload>) {
+        let known = self.workloads.get_mut(key);
+        if let Some(known) = known.filter(|known| known.metadata.resource_version == object.metadata.resource_version) {
+            *known = object;
+        }
+    }
+
     pub(super) fn forget(&mut self, key: &Key) {
         self.workloads.remove(key);
     }

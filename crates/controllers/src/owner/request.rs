@@ -17,9 +17,9 @@ use kueue_translate::{admission_patch, condition_patch, reclaimable_patch, statu
 use tokio::task::JoinSet;
 use tracing::{debug, warn};
 
-use super::slot::{Errand, Sent, Slot};
+use super::slot::{Errand, Sent, Slot, Urgency};
 use super::status::{Distance, distance, says_the_same};
-use super::{Owner, engine_key};
+use super::{CALM, Owner, engine_key};
 
 /// What all labels and annotations have in their names that mean something to us.
 const DOMAIN: &str = Workload::GROUP;
@@ -29,6 +29,8 @@ const DOMAIN: &str = Workload::GROUP;
 pub(super) struct Answer {
     key: Key,
     serial: u64,
+    /// Whether it told why a Workload waits.
+    tells: bool,
     /// The object as it is now; none when it is gone.
     outcome: Result<Option<Arc<Workload>>, Failure>,
 }
@@ -42,7 +44,7 @@ impl Owner {
             return;
         }
         if self.known.has_seen(&key, &object) {
-            return;
+            return self.known.share(&key, object);
         }
         if self.slots.contains_key(&key) && self.says_nothing_new(&key, &object) {
             return self.keep_decision(&key, object);
@@ -150,25 +152,35 @@ impl Owner {
         self.touch_queues_around(&key);
     }
 
-    /// Sends what can be sent.
+    /// Sends what can be sent: what was decided at once, and why others wait as far as there is time. One at a time is
+    /// told that however busy the API server is.
     pub(super) fn send_requests(&mut self) {
         while self.leads
             && let Some(key) = self.restless.pop_first()
         {
-            let Some(mut slot) = self.slots.remove(&key) else { continue };
-            let may_send =
-                slot.under_way.is_none() && slot.not_before.is_none_or(|at| at <= tokio::time::Instant::now());
-            if may_send && self.draining.is_none() {
-                self.advance(&key, &mut slot);
-            }
-            if !slot.is_idle() {
-                self.slots.insert(key, slot);
-            }
+            self.send_of(key, false);
+        }
+        while self.leads
+            && (self.telling == 0 || self.requests.len() < CALM)
+            && let Some((_, key)) = self.untold.pop_first()
+        {
+            self.send_of(key, true);
+        }
+    }
+
+    fn send_of(&mut self, key: Key, has_time: bool) {
+        let Some(mut slot) = self.slots.remove(&key) else { return };
+        let may_send = slot.under_way.is_none() && slot.not_before.is_none_or(|at| at <= tokio::time::Instant::now());
+        if may_send && self.draining.is_none() {
+            self.advance(&key, &mut slot, has_time);
+        }
+        if !slot.is_idle() {
+            self.slots.insert(key, slot);
         }
     }
 
     /// The next request for a Workload, if there is any.
-    fn advance(&mut self, key: &Key, slot: &mut Slot) {
+    fn advance(&mut self, key: &Key, slot: &mut Slot, has_time: bool) {
         if std::mem::take(&mut slot.must_read) {
             return self.spawn(key, slot, Sent::Read, |client, key| async move { read(&client, &key).await });
         }
@@ -188,22 +200,31 @@ impl Owner {
             let patch = Patch::apply(reclaimable_patch(&wanted), FIELD_MANAGER_RECLAIMABLE_PODS).of_status();
             return self.patch(key, slot, Sent::Reclaimable(pods), patch);
         }
-        if std::mem::take(&mut slot.is_dirty)
-            && let Some(patch) = self.status_patch(key, slot, &known)
-        {
-            let facts = std::mem::take(&mut slot.facts);
-            slot.announced = slot.events.len();
-            return self.patch(key, slot, Sent::Status(facts), patch.of_status());
+        let wanted = slot.is_dirty.then(|| self.status_patch(key, slot, &known)).flatten();
+        slot.is_dirty = matches!(wanted, Some((_, Urgency::HasTime))) && !has_time;
+        match wanted {
+            Some(_) if slot.is_dirty => {
+                // Of several reasons only the last one is told.
+                slot.events.drain(..slot.events.len().saturating_sub(1));
+                self.untold.insert((slot.serial, key.clone()));
+            }
+            Some((patch, urgency)) => {
+                let facts = std::mem::take(&mut slot.facts);
+                slot.announced = slot.events.len();
+                return self.patch(key, slot, Sent::Status(facts, urgency), patch.of_status());
+            }
+            None => {
+                slot.facts.clear();
+                let all = slot.events.len();
+                tell(&known, slot, all);
+            }
         }
-        slot.facts.clear();
-        let all = slot.events.len();
-        tell(&known, slot, all);
         if let Some(errand) = slot.errands.pop_front() {
             self.run_errand(key, slot, &known, errand);
         }
     }
 
-    fn status_patch(&mut self, key: &Key, slot: &mut Slot, known: &Workload) -> Option<Patch> {
+    fn status_patch(&mut self, key: &Key, slot: &mut Slot, known: &Workload) -> Option<(Patch, Urgency)> {
         let decided = self.engine.status(&engine_key(key))?;
         let mut wanted = known.clone();
         status_from_engine(decided, &self.formatter, self.engine.settings().gates, &mut wanted.status);
@@ -215,9 +236,14 @@ impl Owner {
                 None
             }
             Distance::OwnCondition(condition, manager) => {
-                Some(Patch::apply(condition_patch(&wanted, &condition), manager))
+                Some((Patch::apply(condition_patch(&wanted, &condition), manager), Urgency::AtOnce))
             }
-            Distance::Decision => Some(Patch::apply(admission_patch(&wanted), FIELD_MANAGER_ADMISSION)),
+            Distance::Reason => {
+                Some((Patch::apply(admission_patch(&wanted), FIELD_MANAGER_ADMISSION), Urgency::HasTime))
+            }
+            Distance::Decision => {
+                Some((Patch::apply(admission_patch(&wanted), FIELD_MANAGER_ADMISSION), Urgency::AtOnce))
+            }
         }
     }
 
@@ -268,14 +294,17 @@ impl Owner {
     where
         F: Future<Output = Result<Option<Arc<Workload>>, Failure>> + Send + 'static,
     {
+        let tells = matches!(sent, Sent::Status(_, Urgency::HasTime));
+        self.telling += usize::from(tells);
         slot.under_way = Some(sent);
         let (key, serial) = (key.clone(), slot.serial);
         let request = request(self.client.clone(), key.clone());
-        self.requests.spawn(async move { Answer { key, serial, outcome: request.await } });
+        self.requests.spawn(async move { Answer { key, serial, tells, outcome: request.await } });
     }
 
     pub(super) fn on_answer(&mut self, answer: Answer) {
-        let Answer { key, serial, outcome } = answer;
+        let Answer { key, serial, tells, outcome } = answer;
+        self.telling -= usize::from(tells);
         let Some(mut slot) = self.slots.remove(&key).filter(|slot| slot.serial == serial) else { return };
         let Some(sent) = slot.under_way.take() else { return };
         let (held, announced) = (slot.held.take(), std::mem::take(&mut slot.announced));
@@ -326,7 +355,9 @@ impl Owner {
     pub(super) fn step_down(&mut self) {
         // Requests that are under way end here; what became of them the watch tells.
         self.requests = JoinSet::new();
+        self.telling = 0;
         self.restless.clear();
+        self.untold.clear();
         self.postponed.clear();
         let slots = std::mem::take(&mut self.slots);
         self.tell_all_workloads();
@@ -365,7 +396,7 @@ impl Owner {
             debug!(workload = %key, error = %failure, "somebody was faster");
             // What is there decides whether what was decided still counts; errands and what jobs reported stay.
             match sent {
-                Sent::Errand(_) | Sent::Status(_) => slot.want_again(sent),
+                Sent::Errand(_) | Sent::Status(..) => slot.want_again(sent),
                 Sent::Reclaimable(_) | Sent::Read => {}
             }
             slot.must_read = true;

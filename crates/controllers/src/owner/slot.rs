@@ -23,11 +23,19 @@ pub(super) enum Errand {
     MarkParent,
 }
 
+/// How soon a status is to be written.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Urgency {
+    AtOnce,
+    /// It only tells why a Workload waits.
+    HasTime,
+}
+
 /// A request that is under way, so that it can be sent again.
 #[derive(Clone, PartialEq, Debug)]
 pub(super) enum Sent {
     /// What was decided, and what jobs reported of it.
-    Status(Vec<Fact>),
+    Status(Vec<Fact>, Urgency),
     Reclaimable(Vec<ReclaimablePod>),
     Errand(Errand),
     /// Nothing is written: what is there is read.
@@ -112,7 +120,7 @@ impl Slot {
     /// What was sent is wanted again.
     pub(super) fn want_again(&mut self, sent: Sent) {
         match sent {
-            Sent::Status(facts) => {
+            Sent::Status(facts, _) => {
                 self.is_dirty = true;
                 self.facts.splice(..0, facts);
             }

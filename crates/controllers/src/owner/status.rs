@@ -3,7 +3,7 @@
 use kueue_api::kueue::names::condition;
 use kueue_api::kueue::names::reason::quota;
 use kueue_api::kueue::v1beta2::WorkloadStatus;
-use kueue_api::meta::Condition;
+use kueue_api::meta::{Condition, ConditionStatus};
 use kueue_engine::Status;
 
 /// Conditions that follow from what jobs report, each written by a field manager of its own.
@@ -19,6 +19,8 @@ pub(super) enum Distance {
     Same,
     /// Only texts, which nobody needs to be told on their own.
     Words,
+    /// Why it waits. Nobody acts on that, so it is told when there is time.
+    Reason,
     /// One condition that has a field manager of its own, and which.
     OwnCondition(Condition, &'static str),
     /// What was decided.
@@ -38,6 +40,9 @@ pub(super) fn distance(there: &WorkloadStatus, wanted: &WorkloadStatus) -> Dista
         status.conditions.retain(|condition| condition.r#type != kind);
         status
     };
+    if waits(there) && waits(wanted) && without_reason(bare_there.clone()) == without_reason(bare_wanted.clone()) {
+        return Distance::Reason;
+    }
     let own = OWN_CONDITIONS.iter().find_map(|(kind, manager)| {
         let wanted = wanted.conditions.iter().find(|condition| condition.r#type == *kind)?;
         let is_alone = without(&bare_there, kind) == without(&bare_wanted, kind);
@@ -66,6 +71,19 @@ fn bare(status: &WorkloadStatus) -> WorkloadStatus {
         // Written as an empty list, which reads as none.
         status.resource_requests.clear();
     }
+    status
+}
+
+fn waits(status: &WorkloadStatus) -> bool {
+    let has_quota =
+        |condition: &Condition| condition.r#type == condition::QUOTA_RESERVED && condition.status == ConditionStatus::True;
+    status.admission.is_none() && !status.conditions.iter().any(has_quota)
+}
+
+/// The status without why it waits and for how much.
+fn without_reason(mut status: WorkloadStatus) -> WorkloadStatus {
+    status.conditions.retain(|condition| condition.r#type != condition::QUOTA_RESERVED);
+    status.resource_requests.clear();
     status
 }
 
@@ -112,18 +130,33 @@ mod tests {
             status(&[("Admitted", "NoReservation", ""), ("QuotaReserved", "WaitingForQuota", "needs 3")], json!({}));
         assert_eq!(distance(&there, &there), Distance::Same);
         assert_eq!(distance(&there, &same), Distance::Words);
-        let other =
-            status(&[("QuotaReserved", "NoMatchingFlavor", "needs 2"), ("Admitted", "NoReservation", "")], json!({}));
-        assert_eq!(distance(&there, &other), Distance::Decision);
         let mistake = |text| status(&[("QuotaReserved", "Misconfigured", text)], json!({}));
         let (no_queue, no_cluster_queue) =
             (mistake("LocalQueue a doesn't exist"), mistake("ClusterQueue b doesn't exist"));
-        assert_eq!(distance(&no_queue, &no_cluster_queue), Distance::Decision, "another mistake");
+        assert_eq!(distance(&no_queue, &no_cluster_queue), Distance::Reason, "another mistake");
         let counted = status(
             &[("QuotaReserved", "WaitingForQuota", "needs 2"), ("Admitted", "NoReservation", "")],
             json!({"requeueState": {"count": 1}}),
         );
         assert_eq!(distance(&there, &counted), Distance::Decision);
+    }
+
+    #[test]
+    fn why_one_waits_can_be_told_later_and_what_was_decided_cannot() {
+        let waiting = |reason| status(&[("QuotaReserved", reason, "needs 2"), ("Admitted", "NoReservation", "")], json!({}));
+        let there = waiting("WaitingForQuota");
+        assert_eq!(distance(&there, &waiting("NoMatchingFlavor")), Distance::Reason);
+        let new = status(&[("Admitted", "NoReservation", "")], json!({"resourceRequests": [{"name": "main"}]}));
+        assert_eq!(distance(&new, &there), Distance::Reason);
+        let mut admitted = waiting("QuotaReserved");
+        admitted.conditions[0].status = ConditionStatus::True;
+        assert_eq!(distance(&there, &admitted), Distance::Decision);
+        assert_eq!(distance(&admitted, &there), Distance::Decision);
+        let evicted = status(
+            &[("QuotaReserved", "Pending", "needs 2"), ("Admitted", "NoReservation", ""), ("Evicted", "Preempted", "")],
+            json!({}),
+        );
+        assert_eq!(distance(&there, &evicted), Distance::Decision);
     }
 
     #[test]
