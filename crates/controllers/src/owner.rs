@@ -51,8 +51,10 @@ const MOST_IDLE_CYCLES: u32 = 8;
 /// And at the latest for so long.
 const IDLE_CYCLES_EVERY: Duration = Duration::from_secs(1);
 
-/// While fewer requests than these are under way, the API server has time for whoever is told why it waits.
-const CALM: usize = 4;
+/// An API server that answers within this has time to be told more than what was decided.
+const PROMPT: Duration = Duration::from_millis(10);
+/// So many Workloads are told at once why they wait then; else one after the other.
+const MOST_TOLD_AT_ONCE: usize = 4;
 
 /// Something that became known.
 #[derive(Debug)]
@@ -128,6 +130,8 @@ pub struct Owner {
     untold: BTreeSet<(u64, Key)>,
     /// How many are being told.
     telling: usize,
+    /// How long the last of them took.
+    last_telling: Duration,
     /// When a failed request may be sent again.
     postponed: BTreeSet<(Instant, Key)>,
     requests: JoinSet<Answer>,
@@ -164,6 +168,7 @@ impl Owner {
             restless: BTreeSet::new(),
             untold: BTreeSet::new(),
             telling: 0,
+            last_telling: Duration::ZERO,
             postponed: BTreeSet::new(),
             requests: JoinSet::new(),
             serial: 0,

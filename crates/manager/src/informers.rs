@@ -51,10 +51,16 @@ fn informer<T: Object + Send + Sync + 'static>() -> Informer<T> {
     Informer::new(without_managed_fields)
 }
 
+/// A Workload in as little room as it needs; there are many. What was just read has room for more pod sets than there
+/// are, and a pod set is large.
+fn compact(object: Workload) -> Workload {
+    without_managed_fields(object).clone()
+}
+
 impl Informers {
     /// All of them, telling the engine's owner what it needs.
     pub(crate) fn new(inputs: &UnboundedSender<Input>) -> Self {
-        let workloads = informer::<Workload>();
+        let workloads = Informer::new(compact);
         let by_owner = workloads.store().index(owner_values);
         let by_class = workloads.store().index(class_values);
         let local_queues = informer::<LocalQueue>();

@@ -255,7 +255,7 @@ impl Writer {
                 biased;
                 Some(_) = requests.join_next(), if !requests.is_empty() => {}
                 event = events.recv(), if requests.len() < AT_ONCE => match event {
-                    Some((event, teller)) => self.take(event, teller, &mut requests),
+                    Some((event, teller)) => self.take(&event, teller, &mut requests),
                     None => break,
                 },
                 _ = tick.tick() => self.count(&mut requests),
@@ -266,10 +266,10 @@ impl Writer {
         while requests.join_next().await.is_some() {}
     }
 
-    fn take(&mut self, event: Event, teller: Teller, requests: &mut JoinSet<()>) {
+    fn take(&mut self, event: &Event, teller: Teller, requests: &mut JoinSet<()>) {
         let (last, last_time) = (Instant::now(), self.clock.micro_time());
         let mut fingerprint = DefaultHasher::new();
-        (&event, teller).hash(&mut fingerprint);
+        (event, teller).hash(&mut fingerprint);
         let fingerprint = fingerprint.finish();
         if let Some(series) = self.series.get_mut(&fingerprint) {
             series.count += 1;
@@ -279,8 +279,8 @@ impl Writer {
         let metadata = self.metadata(&event.regarding);
         let key = Key::new(metadata.namespace.as_str(), metadata.name.as_str());
         match teller.has_source {
-            false => self.create(self.object(&event, teller, metadata, last_time), requests),
-            true => self.create(self.core_object(&event, teller, metadata), requests),
+            false => self.create(self.object(event, teller, metadata, last_time), requests),
+            true => self.create(self.core_object(event, teller, metadata), requests),
         }
         let has_source = teller.has_source;
         self.series.insert(fingerprint, Series { key, has_source, count: 1, counted: 1, last, last_time });

@@ -1,6 +1,7 @@
 //! Workloads as they come in, and requests as they go out and are answered.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use kueue_api::kueue::names::{
     FIELD_MANAGER_ADMISSION, FIELD_MANAGER_KUEUE, FIELD_MANAGER_RECLAIMABLE_PODS, FINALIZER_RESOURCE_IN_USE, label,
@@ -15,11 +16,12 @@ use kueue_runtime::informer::without_managed_fields;
 use kueue_runtime::key::Key;
 use kueue_translate::{admission_patch, condition_patch, reclaimable_patch, status_from_engine};
 use tokio::task::JoinSet;
+use tokio::time::Instant;
 use tracing::{debug, warn};
 
 use super::slot::{Errand, Sent, Slot, Urgency};
 use super::status::{Distance, distance, says_the_same};
-use super::{CALM, Owner, engine_key};
+use super::{MOST_TOLD_AT_ONCE, Owner, PROMPT, engine_key};
 
 /// What all labels and annotations have in their names that mean something to us.
 const DOMAIN: &str = Workload::GROUP;
@@ -29,8 +31,8 @@ const DOMAIN: &str = Workload::GROUP;
 pub(super) struct Answer {
     key: Key,
     serial: u64,
-    /// Whether it told why a Workload waits.
-    tells: bool,
+    /// How long it took to tell why a Workload waits, if that was it.
+    told: Option<Duration>,
     /// The object as it is now; none when it is gone.
     outcome: Result<Option<Arc<Workload>>, Failure>,
 }
@@ -152,16 +154,16 @@ impl Owner {
         self.touch_queues_around(&key);
     }
 
-    /// Sends what can be sent: what was decided at once, and why others wait as far as there is time. One at a time is
-    /// told that however busy the API server is.
+    /// Sends what can be sent: what was decided at once, and why others wait as far as the API server has time.
     pub(super) fn send_requests(&mut self) {
         while self.leads
             && let Some(key) = self.restless.pop_first()
         {
             self.send_of(key, false);
         }
+        let has_time = self.last_telling < PROMPT;
         while self.leads
-            && (self.telling == 0 || self.requests.len() < CALM)
+            && self.telling < if has_time { MOST_TOLD_AT_ONCE } else { 1 }
             && let Some((_, key)) = self.untold.pop_first()
         {
             self.send_of(key, true);
@@ -170,7 +172,7 @@ impl Owner {
 
     fn send_of(&mut self, key: Key, has_time: bool) {
         let Some(mut slot) = self.slots.remove(&key) else { return };
-        let may_send = slot.under_way.is_none() && slot.not_before.is_none_or(|at| at <= tokio::time::Instant::now());
+        let may_send = slot.under_way.is_none() && slot.not_before.is_none_or(|at| at <= Instant::now());
         if may_send && self.draining.is_none() {
             self.advance(&key, &mut slot, has_time);
         }
@@ -299,12 +301,19 @@ impl Owner {
         slot.under_way = Some(sent);
         let (key, serial) = (key.clone(), slot.serial);
         let request = request(self.client.clone(), key.clone());
-        self.requests.spawn(async move { Answer { key, serial, tells, outcome: request.await } });
+        let began = Instant::now();
+        self.requests.spawn(async move {
+            let outcome = request.await;
+            Answer { key, serial, told: tells.then(|| began.elapsed()), outcome }
+        });
     }
 
     pub(super) fn on_answer(&mut self, answer: Answer) {
-        let Answer { key, serial, tells, outcome } = answer;
-        self.telling -= usize::from(tells);
+        let Answer { key, serial, told, outcome } = answer;
+        if let Some(took) = told {
+            self.telling -= 1;
+            self.last_telling = took;
+        }
         let Some(mut slot) = self.slots.remove(&key).filter(|slot| slot.serial == serial) else { return };
         let Some(sent) = slot.under_way.take() else { return };
         let (held, announced) = (slot.held.take(), std::mem::take(&mut slot.announced));

@@ -75,14 +75,17 @@ fn bare(status: &WorkloadStatus) -> WorkloadStatus {
 }
 
 fn waits(status: &WorkloadStatus) -> bool {
-    let has_quota =
-        |condition: &Condition| condition.r#type == condition::QUOTA_RESERVED && condition.status == ConditionStatus::True;
-    status.admission.is_none() && !status.conditions.iter().any(has_quota)
+    let has = |condition: &Condition| tells_of_quota(condition) && condition.status == ConditionStatus::True;
+    status.admission.is_none() && !status.conditions.iter().any(has)
+}
+
+fn tells_of_quota(condition: &Condition) -> bool {
+    [condition::QUOTA_RESERVED, condition::ADMITTED].contains(&condition.r#type.as_str())
 }
 
 /// The status without why it waits and for how much.
 fn without_reason(mut status: WorkloadStatus) -> WorkloadStatus {
-    status.conditions.retain(|condition| condition.r#type != condition::QUOTA_RESERVED);
+    status.conditions.retain(|condition| !tells_of_quota(condition));
     status.resource_requests.clear();
     status
 }
@@ -143,10 +146,11 @@ mod tests {
 
     #[test]
     fn why_one_waits_can_be_told_later_and_what_was_decided_cannot() {
-        let waiting = |reason| status(&[("QuotaReserved", reason, "needs 2"), ("Admitted", "NoReservation", "")], json!({}));
+        let waiting =
+            |reason| status(&[("QuotaReserved", reason, "needs 2"), ("Admitted", "NoReservation", "")], json!({}));
         let there = waiting("WaitingForQuota");
         assert_eq!(distance(&there, &waiting("NoMatchingFlavor")), Distance::Reason);
-        let new = status(&[("Admitted", "NoReservation", "")], json!({"resourceRequests": [{"name": "main"}]}));
+        let new = status(&[], json!({"resourceRequests": [{"name": "main"}]}));
         assert_eq!(distance(&new, &there), Distance::Reason);
         let mut admitted = waiting("QuotaReserved");
         admitted.conditions[0].status = ConditionStatus::True;

@@ -29,8 +29,20 @@ fn client() -> Client {
     Client::new(kube::Client::new(service, "default"), Limits::new(1, None))
 }
 
-fn start(look_again: &watch::Sender<u64>) -> UnboundedSender<Input> {
-    let client = client();
+/// A client of a server that has nothing, needs a second to find that out, and tells when it was asked.
+fn slow_client(asked: UnboundedSender<Instant>) -> Client {
+    let service = tower::service_fn(move |_: http::Request<Body>| {
+        let asked = asked.clone();
+        async move {
+            asked.send(Instant::now()).unwrap();
+            tokio::time::sleep(Duration::from_secs(1)).await;
+            Ok::<_, Infallible>(http::Response::builder().status(404).body(Body::empty()).unwrap())
+        }
+    });
+    Client::new(kube::Client::new(service, "default"), Limits::new(100, None))
+}
+
+fn start(client: Client, look_again: &watch::Sender<u64>) -> UnboundedSender<Input> {
     let clock = Clock::starting_at("2026-01-01T00:00:00Z".parse().unwrap());
     let (recorder, _) = Recorder::new(client.clone(), clock, "test".to_owned());
     let gates = Gates::default();
@@ -59,7 +71,7 @@ fn queue(name: &str) -> Change {
 #[tokio::test(start_paused = true)]
 async fn an_engine_that_breaks_is_told_everything_anew() {
     let look_again = watch::Sender::new(0);
-    let inputs = start(&look_again);
+    let inputs = start(client(), &look_again);
     let tell = |input| inputs.send(input).unwrap();
     let engine = Handle::new(inputs.clone());
     let names = || engine.ask(|engine| engine.queue_names().map(ToString::to_string).collect::<Vec<_>>());
@@ -72,6 +84,29 @@ async fn an_engine_that_breaks_is_told_everything_anew() {
     assert_eq!(*look_again.borrow(), 1, "jobs report again");
     tell(Input::Changed(queue("next")));
     assert_eq!(names().await.unwrap(), ["kept", "next"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_slow_server_is_told_one_after_the_other_why_workloads_wait() {
+    let (asked, mut requests) = unbounded_channel();
+    let inputs = start(slow_client(asked), &watch::Sender::new(0));
+    for number in 0..7 {
+        let metadata = ObjectMeta {
+            name: format!("w{number}"),
+            namespace: "team".to_owned(),
+            uid: format!("{number}"),
+            ..ObjectMeta::default()
+        };
+        inputs.send(Input::Workload(Arc::new(Workload { metadata, ..Workload::default() }))).unwrap();
+    }
+    inputs.send(Input::Synced).unwrap();
+    let begin = Instant::now();
+    inputs.send(Input::Leads(true)).unwrap();
+    let mut seconds = Vec::new();
+    for _ in 0..7 {
+        seconds.push((requests.recv().await.unwrap() - begin).as_secs());
+    }
+    assert_eq!(seconds, [0, 0, 0, 0, 1, 2, 3], "until it is known to be slow, some at once");
 }
 
 #[tokio::test(start_paused = true)]
