@@ -71,6 +71,10 @@ impl Owner {
         if let Some(ours) = ours.filter(|ours| says_the_same(ours, &spec.status)) {
             spec.status = ours.clone();
         }
+        if self.known.get(key).is_some_and(|known| known.spec.queue_name != object.spec.queue_name) {
+            // It is gone from the queue that it was in.
+            self.touch_queues_around(key);
+        }
         self.known.set(key.clone(), object);
         self.apply(Change::Workload(spec));
         self.touch_queues_around(key);
