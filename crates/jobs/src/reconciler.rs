@@ -35,6 +35,8 @@ pub(crate) const TERMINATION_TARGET: &str = "TerminationTarget";
 #[derive(Clone, Debug)]
 pub struct Stores {
     pub workloads: Arc<Store<Workload>>,
+    /// What was done to Workloads for the sake of jobs.
+    pub unseen: Arc<Unseen<Workload>>,
     /// Finds Workloads by [`owner_values`].
     pub by_owner: Index,
     pub namespaces: Arc<Store<Namespace>>,
@@ -150,13 +152,20 @@ impl<J: Job> Reconciler<Key> for JobReconciler<J> {
         let outcome = match &job {
             Some(job) if job.metadata().deletion_timestamp.is_none() => self.look(job, workloads).await?,
             Some(job) => step_leaving(&**job, &workloads, self.settings.gates),
-            None if workloads.is_empty() => return Ok(Next::Done),
-            // Its Workloads may be seen before the job is: only the server knows that it is gone.
-            None => match self.client.get::<J>(key).await {
-                Err(failure) if failure.is_not_found() => step_gone(&workloads, self.settings.gates),
-                Err(failure) => return Err(failure),
-                Ok(_) => return Err(Failure::Missing(format!("{} {key} was not seen yet", J::KIND))),
-            },
+            None => {
+                let outcome = step_gone(&workloads, self.settings.gates);
+                if outcome.actions.is_empty() {
+                    self.unseen.forget(key);
+                    return Ok(Next::Done);
+                }
+                // Its Workloads may be seen before the job is: only the server knows that it is gone.
+                for uid in workloads.iter().filter_map(|workload| controller_uid(workload)) {
+                    if !self.unseen.is_gone(&self.client, key, uid).await? {
+                        return Err(Failure::Missing(format!("{} {key} was not seen yet", J::KIND)));
+                    }
+                }
+                outcome
+            }
         };
         self.carry_out(job.as_deref(), outcome).await
     }
@@ -219,9 +228,19 @@ impl<J: Job> JobReconciler<J> {
     }
 
     pub(crate) async fn carry_out(&self, job: Option<&J>, outcome: Outcome<J>) -> Result<Next, Failure> {
+        if self.are_outdated(outcome.actions.iter()).await? {
+            return Ok(Next::Done);
+        }
         // What the job is like now, as far as we know: each request is the difference to the one before it.
         let mut current = job.cloned();
+        let mut reported = Vec::new();
         for action in outcome.actions {
+            match &action {
+                Action::Report(workload, _) => reported.push(workload.metadata.uid.clone()),
+                // What is reported will be written; only then there is a version to change.
+                Action::Unguard(workload) if reported.contains(&workload.metadata.uid) => continue,
+                _ => {}
+            }
             // What follows waits for it, too; the pod that goes last brings the next look about.
             if matches!(action, Action::Write(Write::Restored(_))) && current.as_ref().is_some_and(J::is_active) {
                 break;
@@ -229,6 +248,22 @@ impl<J: Job> JobReconciler<J> {
             self.act(&mut current, action).await?;
         }
         next(outcome.failure, outcome.after)
+    }
+
+    /// Whether a look did not see what an earlier one did to a Workload. What shows it leads to another look.
+    pub(crate) async fn are_outdated(&self, actions: impl Iterator<Item = &Action<J>>) -> Result<bool, Failure> {
+        for action in actions {
+            let (Action::UpdateWorkload { old: workload, .. }
+            | Action::DeleteWorkload(workload)
+            | Action::Unguard(workload)) = action
+            else {
+                continue;
+            };
+            if !self.stores.unseen.is_seen(&self.client, &Key::of(&**workload)).await? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     /// Does one thing about a job that is as given, as far as we know.
@@ -306,7 +341,7 @@ impl<J: Job> JobReconciler<J> {
 
     async fn update(&self, old: &Workload, new: &Workload) -> Result<(), Failure> {
         if let Some(patch) = Patch::between(old, new, FIELD_MANAGER_KUEUE) {
-            self.client.patch::<Workload>(&Key::of(old), &patch).await?;
+            self.stores.unseen.patch(&self.client, &Key::of(old), &patch).await?;
         }
         Ok(())
     }
@@ -316,6 +351,12 @@ impl<J: Job> JobReconciler<J> {
         free.metadata.finalizers.retain(|finalizer| finalizer != FINALIZER_RESOURCE_IN_USE);
         gone_is_fine(self.update(workload, &free).await)
     }
+}
+
+/// The identity of the job that a Workload is for.
+fn controller_uid(workload: &Workload) -> Option<&str> {
+    let mut owners = workload.metadata.owner_references.iter();
+    owners.find(|owner| owner.controller == Some(true)).map(|owner| owner.uid.as_str())
 }
 
 /// What a job is told before it is deleted, to be applied to its status.

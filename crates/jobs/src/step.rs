@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use kueue_api::core_v1::PriorityClass;
-use kueue_api::kueue::names::{condition, event, reason};
+use kueue_api::kueue::names::{FINALIZER_RESOURCE_IN_USE, condition, event, reason};
 use kueue_api::kueue::v1beta2::{ResourceFlavor, Workload, WorkloadPriorityClass};
 use kueue_api::meta::{ConditionStatus, ObjectMeta};
 use kueue_api::slices;
@@ -291,7 +291,9 @@ pub fn step_gone<J>(workloads: &[Arc<Workload>], gates: Gates) -> Outcome<J> {
             let report = Report::Finished { reason: reason::finished::OWNER_NOT_FOUND, message };
             actions.push(Action::Report(Arc::clone(workload), report));
         }
-        actions.push(Action::Unguard(Arc::clone(workload)));
+        if workload.metadata.finalizers.iter().any(|finalizer| finalizer == FINALIZER_RESOURCE_IN_USE) {
+            actions.push(Action::Unguard(Arc::clone(workload)));
+        }
     }
     actions.into()
 }

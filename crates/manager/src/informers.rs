@@ -13,7 +13,7 @@ use kueue_controllers::owner::Input;
 use kueue_controllers::priority_class::class_values;
 use kueue_jobs::reconciler::{Stores, owner_values};
 use kueue_runtime::client::Client;
-use kueue_runtime::informer::{Index, Informer, without_managed_fields};
+use kueue_runtime::informer::{Index, Informer, Unseen, without_managed_fields};
 use kueue_runtime::watch;
 use tokio::sync::mpsc::UnboundedSender;
 use tokio::task::JoinSet;
@@ -35,6 +35,8 @@ pub(crate) struct Informers {
     pub(crate) runtime_classes: Informer<RuntimeClass>,
     pub(crate) workload_priority_classes: Informer<WorkloadPriorityClass>,
     pub(crate) priority_classes: Informer<PriorityClass>,
+    /// What job reconcilers did to Workloads.
+    unseen_workloads: Arc<Unseen<Workload>>,
     /// Workloads by their owners.
     by_owner: Index,
     /// Workloads by their WorkloadPriorityClass.
@@ -73,6 +75,7 @@ impl Informers {
             cohorts: informer(),
             cluster_queues: informer(),
             local_queues,
+            unseen_workloads: Arc::new(Unseen::new(workloads.store())),
             workloads,
             limit_ranges: informer(),
             runtime_classes: informer(),
@@ -84,6 +87,8 @@ impl Informers {
             others: Vec::new(),
             late: Vec::new(),
         };
+        let unseen = Arc::clone(&all.unseen_workloads);
+        all.workloads.listen(move |delta| unseen.on_delta(delta));
         feed(&mut all.namespaces, inputs.clone());
         feed(&mut all.flavors, inputs.clone());
         feed(&mut all.checks, inputs.clone());
@@ -101,6 +106,7 @@ impl Informers {
     pub(crate) fn stores(&self) -> Stores {
         Stores {
             workloads: self.workloads.store(),
+            unseen: Arc::clone(&self.unseen_workloads),
             by_owner: self.by_owner,
             namespaces: self.namespaces.store(),
             flavors: self.flavors.store(),

@@ -50,9 +50,7 @@ pub(crate) fn connect(
     informer.listen({
         let (queue, expectations, unseen) = (Arc::clone(&queue), Arc::clone(&expectations), Arc::clone(&unseen));
         move |delta| {
-            if delta.new.is_none() {
-                unseen.forget(&delta.key);
-            }
+            unseen.on_delta(delta);
             pod::reconciler::on_pod(delta, gates, &expectations, &queue);
         }
     });

@@ -243,7 +243,8 @@ impl Inner {
                     None => drop(self.workloads.remove(&key)),
                 }
                 let why = new.and_then(|new| self.quotas.overcommitted_by(old, new, &self.workloads, &self.owners));
-                why.map(|why| ("quota over-committed", why))
+                let runs = || new.and_then(|new| quota::runs_without_quota(old, new, &self.owners));
+                why.map(|why| ("quota over-committed", why)).or_else(|| runs().map(|why| ("runs without quota", why)))
             }
             JOBS => starts::job(old, new, &self.workloads).map(|why| ("started without admission", why)),
             PODS => starts::pod(old, new, &self.workloads).map(|why| ("started without admission", why)),

@@ -282,3 +282,40 @@ async fn a_job_whose_start_was_not_seen_yet_is_not_taken_for_stopped() {
 async fn a_job_whose_start_was_never_answered_is_not_taken_for_stopped() {
     assert!(!runs_when_freed(Some(Fault::LostAfter)).await);
 }
+
+/// A connection on which it is noted what was refused, but for kinds that are not there to be watched.
+fn noting_client(server: &ApiServer, refused: &Arc<Mutex<Vec<String>>>) -> kube::Client {
+    let (server, refused) = (server.clone(), Arc::clone(refused));
+    let service = tower::service_fn(move |mut request: Request<Body>| {
+        let (server, refused) = (server.clone(), Arc::clone(&refused));
+        async move {
+            let token = HeaderValue::from_str(&format!("Bearer {}", server.admin_token())).unwrap();
+            request.headers_mut().insert("authorization", token);
+            let is_watch = request.uri().query().is_some_and(|query| query.contains("watch"));
+            let what = format!("{} {}", request.method(), request.uri().path());
+            let answer = server.handle(request).await;
+            if !answer.status().is_success() && !is_watch {
+                refused.lock().unwrap().push(format!("{what} {}", answer.status().as_u16()));
+            }
+            Ok::<_, Infallible>(answer)
+        }
+    });
+    kube::Client::new(service, "default")
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_end_of_a_deleted_job_takes_one_question_and_no_conflict() {
+    let refused = Arc::default();
+    let mut bed = Bed::unmanaged("2").await;
+    bed.start_manager_over(noting_client(bed.server(), &refused));
+    bed.submit("job", 2, "1").await;
+    bed.submit("waiting", 2, "1").await;
+    refused.lock().unwrap().clear();
+    bed.delete("/apis/batch/v1/namespaces/default/jobs/job").await;
+    bed.pass(2).await;
+    assert!(is_running(&bed, "waiting").await);
+    let finished = bed.condition("job", "Finished").await;
+    assert!(finished.starts_with("True OwnerNotFound"), "{finished}");
+    assert_eq!(bed.workload_of("job").await["metadata"]["finalizers"], Value::Null);
+    assert_eq!(*refused.lock().unwrap(), ["GET /apis/batch/v1/namespaces/default/jobs/job 404"]);
+}

@@ -8,11 +8,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use kueue_api::meta::{Object, ObjectMeta};
 
-use super::{Store, is_newer};
+use super::{Delta, Store, is_newer};
 use crate::client::{Client, Failure, Patch};
 use crate::key::Key;
 
-/// What one writer did to objects that an informer shows. It forgets what is shown, or gone.
+/// What was done to objects that an informer shows, and is not shown yet.
 #[derive(Debug)]
 pub struct Unseen<T> {
     store: Arc<Store<T>>,
@@ -26,6 +26,10 @@ enum Written {
     Stored {
         uid: String,
         version: String,
+    },
+    /// There is no object of that identity any more.
+    Gone {
+        uid: String,
     },
 }
 
@@ -55,7 +59,7 @@ impl<T: Object> Unseen<T> {
     pub async fn is_seen(&self, client: &Client, key: &Key) -> Result<bool, Failure> {
         let written = self.written().get(key).cloned();
         match written {
-            None => return Ok(true),
+            None | Some(Written::Gone { .. }) => return Ok(true),
             Some(Written::Stored { uid, version }) => self.compare(key, uid, version),
             Some(Written::Doubtful) => match client.get::<T>(key).await {
                 Ok(object) => self.note(key, object.metadata()),
@@ -69,7 +73,28 @@ impl<T: Object> Unseen<T> {
         Ok(!self.written().contains_key(key))
     }
 
-    /// An object is gone: nothing that was done to it matters any more.
+    /// Whether an object that is not shown does not exist: it might be shown later. The server is asked once.
+    pub async fn is_gone(&self, client: &Client, key: &Key, uid: &str) -> Result<bool, Failure> {
+        if matches!(self.written().get(key), Some(Written::Gone { uid: known }) if known == uid) {
+            return Ok(true);
+        }
+        match client.get::<T>(key).await {
+            Ok(_) => return Ok(false),
+            Err(failure) if failure.is_not_found() => {}
+            Err(failure) => return Err(failure),
+        }
+        self.written().insert(key.clone(), Written::Gone { uid: uid.to_owned() });
+        Ok(true)
+    }
+
+    /// Lets go of what was done to objects that are gone.
+    pub fn on_delta(&self, delta: &Delta<T>) {
+        if delta.new.is_none() {
+            self.forget(&delta.key);
+        }
+    }
+
+    /// Nothing that was done to an object matters any more.
     pub fn forget(&self, key: &Key) {
         self.written().remove(key);
     }

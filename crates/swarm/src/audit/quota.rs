@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use kueue_core::quantity::Quantity;
 use serde_json::Value;
 
+use super::starts::is_gated;
 use super::{Owners, Workloads, is_true};
 
 /// Thousandths of a resource.
@@ -86,23 +87,41 @@ fn used(all: &Workloads, owners: &Owners) -> BTreeMap<String, BTreeMap<Pool, Amo
     used
 }
 
+/// What still runs for a Workload that gave its quota back.
+pub fn runs_without_quota(old: Option<&Value>, new: &Value, owners: &Owners) -> Option<String> {
+    old.and_then(reserved)?;
+    if reserved(new).is_some() || is_true(new, "Finished") {
+        return None;
+    }
+    let mut uids = items(&new["metadata"]["ownerReferences"]).filter_map(|owner| owner["uid"].as_str());
+    let running = uids.find_map(|uid| owners.get(uid).filter(|owner| !has_ended(owner) && !is_idle(owner)))?;
+    Some(format!("{} runs, and {} gave its quota back", running["metadata"]["name"], new["metadata"]["name"]))
+}
+
 /// Whether nothing runs for a Workload any more, although that does not say so yet: writes of different objects do not
 /// wait for each other.
 fn is_over(workload: &Value, owners: &Owners) -> bool {
     let is_evicted = is_true(workload, "Evicted");
-    let has_stopped = |owner: &Value| match owner["spec"].get("template") {
-        Some(_) => {
-            let ended = ["Complete", "Failed", "SuccessCriteriaMet", "FailureTarget"];
-            let is_idle = owner["spec"]["suspend"] == true && owner["status"]["active"].as_i64().unwrap_or(0) == 0;
-            ended.iter().any(|kind| is_true(owner, kind)) || is_evicted && is_idle
-        }
-        None => {
-            let phase = &owner["status"]["phase"];
-            phase == "Succeeded" || phase == "Failed" || !owner["metadata"]["deletionTimestamp"].is_null()
-        }
-    };
+    let has_stopped =
+        |owner: &Value| has_ended(owner) || is_evicted && owner["spec"].get("template").is_some() && is_idle(owner);
     let mut uids = items(&workload["metadata"]["ownerReferences"]).filter_map(|owner| owner["uid"].as_str());
     uids.all(|uid| owners.get(uid).is_none_or(has_stopped))
+}
+
+/// Whether a job or pod never runs again.
+fn has_ended(owner: &Value) -> bool {
+    let ended = ["Complete", "Failed", "SuccessCriteriaMet", "FailureTarget"];
+    let phase = &owner["status"]["phase"];
+    ended.iter().any(|kind| is_true(owner, kind))
+        || phase == "Succeeded"
+        || phase == "Failed"
+        || owner["spec"].get("template").is_none() && !owner["metadata"]["deletionTimestamp"].is_null()
+}
+
+/// Whether nothing of a job or pod runs now.
+fn is_idle(owner: &Value) -> bool {
+    let is_suspended = owner["spec"]["suspend"] == true && owner["status"]["active"].as_i64().unwrap_or(0) == 0;
+    is_suspended || is_gated(owner)
 }
 
 impl ClusterQueue {

@@ -94,6 +94,20 @@ async fn a_job_that_ended_gives_back_what_its_workload_still_claims() {
 }
 
 #[tokio::test]
+async fn a_workload_gives_its_quota_back_when_its_job_has_stopped() {
+    for (is_stopped, rule) in [(true, ""), (false, "runs without quota")] {
+        let mut watched = Watched::new();
+        watched.queue("a", "", &cpu(3));
+        watched.admit("one", "a", 3, "3");
+        watched.job("one", 3, false);
+        watched.job("one", 3, is_stopped);
+        let owners = json!([{"uid": "uid-of-one"}]);
+        watched.write(WORKLOADS, "one", json!({"metadata": {"ownerReferences": owners}, "status": {}}));
+        assert_eq!(watched.rule(), rule);
+    }
+}
+
+#[tokio::test]
 async fn a_workload_that_is_deactivated_has_nothing() {
     let mut watched = Watched::new();
     watched.queue("a", "", &cpu(3));

@@ -173,6 +173,13 @@ impl PodReconciler {
     }
 
     async fn carry_out(&self, group: &Key, outcome: Outcome) -> Result<Next, Failure> {
+        let actions = outcome.acts.iter().filter_map(|act| match act {
+            Act::Do(_, action) => Some(&**action),
+            Act::LetGo { .. } | Act::Tell { .. } => None,
+        });
+        if self.jobs.are_outdated(actions).await? {
+            return Ok(Next::Done);
+        }
         // What pods are like now, as far as we know, after they were written.
         let mut current: BTreeMap<String, Option<Pod>> = BTreeMap::new();
         for act in outcome.acts {

@@ -105,6 +105,13 @@ impl StatefulSetReconciler {
     }
 
     async fn carry_out(&self, owner: &StatefulSet, outcome: Outcome) -> Result<Next, Failure> {
+        let actions = outcome.acts.iter().filter_map(|act| match act {
+            Act::Do(action) => Some(&**action),
+            Act::Pod { .. } | Act::Tell { .. } => None,
+        });
+        if self.pods.are_outdated(actions).await? {
+            return Ok(Next::Done);
+        }
         for act in outcome.acts {
             match act {
                 Act::Pod { old, new } => self.write(&old, &new).await?,
