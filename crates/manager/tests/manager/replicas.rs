@@ -5,11 +5,11 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use kueue_manager::Observer;
-use serde_json::json;
+use serde_json::{Value, json};
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
-use crate::bed::Bed;
+use crate::bed::{Bed, START};
 
 const CONFIG: &str = "apiVersion: config.kueue.x-k8s.io/v1beta2\nkind: Configuration\n";
 
@@ -129,4 +129,41 @@ async fn what_a_dead_leader_left_undone_is_done_by_the_next() {
     bed.pass(20).await;
     assert_eq!(bed.job("two").await["spec"]["suspend"], false);
     assert_eq!(bed.condition("one", "Finished").await, "True Succeeded: Job finished");
+}
+
+/// Adds a condition to the Workload of a job, or more of its status.
+async fn write_status(bed: &Bed, job: &str, kinds: &[&str], admission: Value) {
+    let workload = bed.workload_of(job).await;
+    let mut conditions = workload["status"]["conditions"].as_array().cloned().unwrap_or_default();
+    conditions.retain(|condition| !kinds.iter().any(|kind| condition["type"] == *kind));
+    conditions.extend(kinds.iter().map(|kind| {
+        json!({"type": kind, "status": "True", "reason": "Preempted", "message": "", "lastTransitionTime": START})
+    }));
+    let name = workload["metadata"]["name"].as_str().unwrap_or_default();
+    let path = format!("/apis/kueue.x-k8s.io/v1beta2/namespaces/default/workloads/{name}/status");
+    bed.change(&path, &json!({"status": {"conditions": conditions, "admission": admission}})).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_leader_that_died_between_an_admission_and_what_made_room_for_it_leaves_nothing_given_twice() {
+    let bed = bed().await;
+    let first = Replica::start(&bed, "a");
+    for job in ["one", "two", "three"] {
+        bed.submit(job, 2, "1").await;
+    }
+    first.running.abort();
+    // The first job was stopped, the second admitted, and the first Workload does not say yet that it has nothing.
+    let admission = bed.workload_of("one").await["status"]["admission"].clone();
+    bed.change("/apis/batch/v1/namespaces/default/jobs/one", &json!({"spec": {"suspend": true}})).await;
+    write_status(&bed, "one", &["Evicted"], admission.clone()).await;
+    write_status(&bed, "two", &["QuotaReserved", "Admitted"], admission).await;
+    let second = Replica::start(&bed, "b");
+    bed.pass(20).await;
+    assert_eq!(second.role().await, "leader");
+    assert_eq!(bed.job("two").await["spec"]["suspend"], false);
+    for waiting in ["one", "three"] {
+        assert_eq!(bed.job(waiting).await["spec"]["suspend"], true, "{waiting}");
+        let told = bed.condition(waiting, "QuotaReserved").await;
+        assert!(told.starts_with("False"), "{waiting} {told}");
+    }
 }
