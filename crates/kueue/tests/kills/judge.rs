@@ -265,6 +265,11 @@ fn merge(target: &mut Value, patch: &Value) {
                 }
             }
         }
+        // Conditions are applied one by one.
+        (Value::Array(target), Value::Array(patch)) if patch.iter().all(|item| item["type"].is_string()) => {
+            target.retain(|item| patch.iter().all(|new| new["type"] != item["type"]));
+            target.extend_from_slice(patch);
+        }
         (target, patch) => patch.clone_into(target),
     }
 }
