@@ -3,9 +3,12 @@
 use kueue_storm::Random;
 use serde_json::{Value, json};
 
+use crate::trouble::Edit;
+
 pub const NAMESPACE: &str = "default";
 const KUEUE: &str = "kueue.x-k8s.io/v1beta2";
 const QUEUE_LABEL: &str = "kueue.x-k8s.io/queue-name";
+const PRIORITY_LABEL: &str = "kueue.x-k8s.io/priority-class";
 
 /// A cluster, and how its managers are told to run.
 #[derive(Clone, Debug)]
@@ -30,6 +33,13 @@ pub struct Queue {
     pub lending_limit: Option<usize>,
     pub is_strict: bool,
     pub preempts: bool,
+}
+
+impl Queue {
+    /// How much cpu a job may ask for that is to get it some day.
+    pub fn room(&self) -> usize {
+        *self.quota.iter().max().unwrap_or(&1)
+    }
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -172,7 +182,7 @@ impl Job {
     pub fn draw(number: usize, setup: &Setup, storm_ms: u64, random: &mut Random) -> Self {
         let kind = *random.pick(&[Kind::Job, Kind::Job, Kind::Job, Kind::PartialJob, Kind::Pod, Kind::PodGroup]);
         let queue = random.below(setup.queues.len());
-        let room = *setup.queues[queue].quota.iter().max().unwrap_or(&1);
+        let room = setup.queues[queue].room();
         let cpu = 1 + random.below(room.min(3));
         let pods = match kind {
             Kind::Pod => 1,
@@ -191,11 +201,20 @@ impl Job {
         }
     }
 
+    /// What of it a user changes, as a merge patch.
+    pub fn edited(edit: Edit) -> Value {
+        match edit {
+            Edit::Parallelism(pods) => json!({"spec": {"parallelism": pods}}),
+            Edit::Queue(queue) => json!({"metadata": {"labels": {QUEUE_LABEL: queue_name(queue)}}}),
+            Edit::Priority(class) => json!({"metadata": {"labels": {PRIORITY_LABEL: class}}}),
+        }
+    }
+
     /// What a user creates.
     pub fn objects(&self) -> Vec<Value> {
         let mut labels = json!({QUEUE_LABEL: queue_name(self.queue)});
         if let Some(priority) = self.priority {
-            labels["kueue.x-k8s.io/priority-class"] = priority.into();
+            labels[PRIORITY_LABEL] = priority.into();
         }
         let spec = json!({"restartPolicy": "Never", "containers": [{
             "name": "c", "image": "example.com/work:1",

@@ -37,9 +37,8 @@ impl Plan {
         let job = |number: usize| Job::draw(number, &setup, storm_ms, &mut Random::new(seed, "job", number as u64));
         let jobs: Vec<Job> = (0..count).map(job).collect();
         let count = Random::new(seed, "troubles", 0).below(TROUBLES_MAX + 1);
-        let trouble = |number: usize| {
-            Trouble::draw(&setup, jobs.len(), storm_ms, &mut Random::new(seed, "trouble", number as u64))
-        };
+        let trouble =
+            |number: usize| Trouble::draw(&setup, &jobs, storm_ms, &mut Random::new(seed, "trouble", number as u64));
         let troubles = (0..count).map(trouble).collect();
         let faults = faults(&mut Random::new(seed, "faults", 0));
         Self { seed, setup, jobs, troubles, faults, storm_ms }

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, advance, sleep, sleep_until};
 
-use crate::audit::{PODS, Problem, WORKLOADS};
+use crate::audit::{Audit, PODS, Problem, WORKLOADS};
 use crate::bed::{Bed, send};
 use crate::load::{Job, NAMESPACE, queue_name};
 use crate::plan::Plan;
@@ -171,6 +171,18 @@ impl Play<'_> {
                     self.delete(&path).await?;
                 }
             }
+            What::Edit { job, edit } => {
+                if let Some(job) = self.plan.jobs.get(job) {
+                    for path in job.paths() {
+                        let (client, audit) = (self.bed.admin.clone(), self.bed.audit.clone());
+                        self.hands.spawn(async move {
+                            if let Err(error) = change(&client, &audit, &path, &Job::edited(edit)).await {
+                                audit.fail("users are refused", format!("{error:#}"));
+                            }
+                        });
+                    }
+                }
+            }
             What::Deactivate { job, .. } => self.set_active(job, false).await?,
             What::StopQueue { queue, drains, .. } => {
                 self.set_stop_policy(queue, if drains { "HoldAndDrain" } else { "Hold" }).await?;
@@ -243,19 +255,23 @@ impl Play<'_> {
         self.change(&path, &json!({"spec": {"stopPolicy": policy}})).await
     }
 
-    /// A user changes an object until that is accepted, or the object is gone.
     pub(crate) async fn change(&self, path: &str, patch: &Value) -> Result<()> {
-        loop {
-            let (code, answer) = send(&self.bed.admin, Method::PATCH, path, patch).await?;
-            self.bed.audit.tell(|| format!("user changes {path} to {patch}: {code}"));
-            match code {
-                409 | 500.. => sleep(PATIENCE).await,
-                // What is gone, or has ended, is not changed any more.
-                ..300 | 403 | 404 | 422 => return Ok(()),
-                _ => {
-                    self.bed.audit.fail("users are refused", answer.to_string());
-                    return Ok(());
-                }
+        change(&self.bed.admin, &self.bed.audit, path, patch).await
+    }
+}
+
+/// A user changes an object until that is accepted, or the object is gone.
+async fn change(client: &kube::Client, audit: &Audit, path: &str, patch: &Value) -> Result<()> {
+    loop {
+        let (code, answer) = send(client, Method::PATCH, path, patch).await?;
+        audit.tell(|| format!("user changes {path} to {patch}: {code}"));
+        match code {
+            409 | 500.. => sleep(PATIENCE).await,
+            // What is gone, or has ended, is not changed any more.
+            ..300 | 403 | 404 | 422 => return Ok(()),
+            _ => {
+                audit.fail("users are refused", answer.to_string());
+                return Ok(());
             }
         }
     }
@@ -288,7 +304,11 @@ fn steps(plan: &Plan) -> BTreeMap<(u64, usize), Step> {
             What::CutOff { replica, away_ms } => add(at + away_ms, Step::Reconnect(replica)),
             What::Deactivate { job, away_ms } => add(at + away_ms, Step::Activate(job)),
             What::StopQueue { queue, away_ms, .. } => add(at + away_ms, Step::OpenQueue(queue)),
-            What::StandStill { .. } | What::Delete { .. } | What::DeleteWorkload { .. } | What::DeletePod { .. } => {}
+            What::StandStill { .. }
+            | What::Delete { .. }
+            | What::DeleteWorkload { .. }
+            | What::DeletePod { .. }
+            | What::Edit { .. } => {}
         }
         add(at, Step::Begin(trouble.what.clone()));
     }

@@ -2,7 +2,7 @@
 
 use kueue_storm::Random;
 
-use crate::load::Setup;
+use crate::load::{Job, Kind, PRIORITIES, Setup};
 
 /// How long a manager is away, or cannot reach anybody.
 const AWAY_MS_MAX: usize = 40_000;
@@ -35,16 +35,42 @@ pub enum What {
     StopQueue { queue: usize, drains: bool, away_ms: u64 },
     /// A user deletes one pod.
     DeletePod { dice: u64 },
+    /// A user changes a job.
+    Edit { job: usize, edit: Edit },
+}
+
+/// What a user changes about a Job.
+#[derive(Clone, Copy, Debug)]
+pub enum Edit {
+    Parallelism(usize),
+    Queue(usize),
+    Priority(&'static str),
+}
+
+impl Edit {
+    /// A change after which a Job still fits into its queue; none for other kinds.
+    fn draw(job: &Job, setup: &Setup, random: &mut Random) -> Option<Self> {
+        if !matches!(job.kind, Kind::Job | Kind::PartialJob) {
+            return None;
+        }
+        let edit = match random.below(3) {
+            0 => Self::Parallelism(1 + random.below(job.pods)),
+            1 => Self::Queue(random.below(setup.queues.len())),
+            _ => Self::Priority(random.pick(&PRIORITIES).0),
+        };
+        let fits = |queue: usize| setup.queues[queue].room() >= job.pods * job.cpu;
+        Some(edit).filter(|edit| !matches!(edit, Self::Queue(queue) if !fits(*queue)))
+    }
 }
 
 impl Trouble {
-    pub fn draw(setup: &Setup, jobs: usize, storm_ms: u64, random: &mut Random) -> Self {
+    pub fn draw(setup: &Setup, jobs: &[Job], storm_ms: u64, random: &mut Random) -> Self {
         let at_ms = random.below(usize::try_from(storm_ms).unwrap_or(1)) as u64;
         let away_ms = random.below(AWAY_MS_MAX) as u64;
         let replica = random.below(setup.replicas);
-        let job = random.below(jobs);
+        let job = random.below(jobs.len());
         let skew = |random: &mut Random| i64::try_from(random.below(2 * SKEW_S_MAX)).unwrap_or(0) - SKEW_S_MAX as i64;
-        let what = match random.below(12) {
+        let what = match random.below(15) {
             0..=2 => What::Kill { replica, away_ms, skew_s: skew(random) },
             3 => What::Stop { replica, away_ms, skew_s: skew(random) },
             4 => What::CutOff { replica, away_ms },
@@ -53,7 +79,11 @@ impl Trouble {
             7 => What::DeleteWorkload { job },
             8 => What::Deactivate { job, away_ms },
             9 => What::StopQueue { queue: random.below(setup.queues.len()), drains: random.once_in(2), away_ms },
-            _ => What::DeletePod { dice: random.word() },
+            10 | 11 => What::DeletePod { dice: random.word() },
+            _ => match Edit::draw(&jobs[job], setup, random) {
+                Some(edit) => What::Edit { job, edit },
+                None => What::Delete { job },
+            },
         };
         Self { at_ms, what }
     }
