@@ -16,7 +16,8 @@ use crate::{conformance, exchanges, fuzz, generated, program, swarm, testbed};
 const FUZZ_SECONDS: u64 = 60;
 
 /// Packages with a suite on real control planes, and what it is called.
-const REAL_SUITES: [(&str, &str); 3] = [("kueue-testbed", "real"), ("kueue", "real"), ("kueue", "lease")];
+const REAL_SUITES: [(&str, &str); 4] =
+    [("kueue-testbed", "real"), ("kueue", "real"), ("kueue", "lease"), ("kueue", "kills")];
 
 /// What types the tutorial's commands.
 const TUTORIAL: (&str, &str) = ("kueue", "tutorial");
