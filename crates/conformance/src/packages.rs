@@ -54,6 +54,7 @@ mod pkg_util_tas;
 mod pkg_util_tlsconfig;
 mod pkg_util_tolerations;
 mod pkg_util_wait;
+mod pkg_visibility;
 mod pkg_visibility_storage;
 mod pkg_webhooks;
 mod pkg_workload;
@@ -134,6 +135,7 @@ pub const PACKAGES: &[(&str, Runners)] = &[
     ("pkg-util-tlsconfig", pkg_util_tlsconfig::RUNNERS),
     ("pkg-util-tolerations", pkg_util_tolerations::RUNNERS),
     ("pkg-util-wait", pkg_util_wait::RUNNERS),
+    ("pkg-visibility", pkg_visibility::RUNNERS),
     ("pkg-visibility-storage", pkg_visibility_storage::RUNNERS),
     ("pkg-webhooks", pkg_webhooks::RUNNERS),
     ("pkg-workload", pkg_workload::RUNNERS),

@@ -55,7 +55,7 @@ impl v1beta2::Configuration {
         if let Some(sharing) = &mut self.admission_fair_sharing {
             or_duration(&mut sharing.usage_sampling_interval, SAMPLING_INTERVAL);
         }
-        self.visibility_server.get_or_insert_default().bind_port.get_or_insert(8082);
+        self.visibility_server.get_or_insert_default().bind_port.get_or_insert(v1beta2::VISIBILITY_PORT);
         if let Some(resources) = &mut self.resources {
             transformations(&mut resources.transformations);
         }

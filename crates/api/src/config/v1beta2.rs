@@ -59,7 +59,17 @@ impl Configuration {
     pub fn manages_certificates(&self) -> bool {
         self.internal_cert_management.as_ref().and_then(|certificates| certificates.enable).unwrap_or(true)
     }
+
+    /// The address and port at which who waits in queues can be asked; all addresses when there is none.
+    pub fn visibility_endpoint(&self) -> (Option<&str>, i32) {
+        let server = self.visibility_server.as_ref();
+        let address = server.and_then(|server| server.bind_address.as_deref());
+        (address, server.and_then(|server| server.bind_port).unwrap_or(VISIBILITY_PORT))
+    }
 }
+
+/// The port of the visibility server unless the file says otherwise.
+pub(super) const VISIBILITY_PORT: i32 = 8082;
 
 wire_struct! {
     /// What is measured and where it is served.
