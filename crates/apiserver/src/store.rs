@@ -263,6 +263,13 @@ impl Store {
         self.state().collections.get(collection).map_or(0, |stored| stored.signal.latest())
     }
 
+    /// The revision of the last change of any collection but that one.
+    pub fn changed_beside(&self, collection: &str) -> u64 {
+        let state = self.state();
+        let others = state.collections.values().filter(|stored| &*stored.name != collection);
+        others.map(|stored| stored.signal.latest()).max().unwrap_or(0)
+    }
+
     /// Makes sure that a collection exists. What happened before that is not its history.
     pub fn open(&self, collection: &str) {
         self.state().collection(collection);

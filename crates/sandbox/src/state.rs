@@ -17,6 +17,9 @@ use tracing::warn;
 /// How often it is written while things change: so much is lost when a sandbox is killed.
 const EVERY: Duration = Duration::from_secs(5);
 
+/// Renewals of Leases are no reason to write: everybody else rests, and who holds one takes it again.
+const LEASES: &str = "leases.coordination.k8s.io";
+
 /// The first line; the image follows.
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
@@ -83,16 +86,16 @@ impl StateFile {
 
     /// Writes again and again while something changes; runs until it is dropped.
     pub(crate) async fn keep(self, server: ApiServer, clock: Clock) {
-        let mut written = server.server().store.revision();
+        let mut written = server.server().store.changed_beside(LEASES);
         loop {
             tokio::time::sleep(EVERY).await;
-            let revision = server.server().store.revision();
-            if revision == written {
+            let changed = server.server().store.changed_beside(LEASES);
+            if changed == written {
                 continue;
             }
             let (file, server, time) = (self.clone(), server.clone(), clock.now());
             match tokio::task::spawn_blocking(move || file.write(&server, time)).await {
-                Ok(Ok(())) => written = revision,
+                Ok(Ok(())) => written = changed,
                 Ok(Err(error)) => warn!("the sandbox is not kept: {error:#}"),
                 Err(error) => warn!("the sandbox is not kept: {error}"),
             }

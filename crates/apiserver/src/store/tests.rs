@@ -114,6 +114,17 @@ fn changes_come_in_order_and_a_deletion_is_newer_than_the_object() {
 }
 
 #[test]
+fn a_collection_can_be_left_out_of_what_counts_as_a_change() {
+    let store = Store::default();
+    assert_eq!(store.changed_beside("leases"), 0);
+    let a = store.create(THINGS, key("a"), object("1")).unwrap();
+    store.create("leases", key("x"), object("1")).unwrap();
+    assert_eq!(store.changed_beside("leases"), a.revision);
+    let last = store.delete(THINGS, key("a"), &a, a.value.clone()).unwrap();
+    assert_eq!(store.changed_beside("leases"), last.revision);
+}
+
+#[test]
 fn what_is_too_old_is_forgotten_and_said_so() {
     let store = Store::with_history(4);
     let mut read = store.create(THINGS, key("a"), object("0")).unwrap();
