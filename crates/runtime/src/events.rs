@@ -31,8 +31,8 @@ pub const NOTE_BYTES_MAX: usize = 1024;
 const CUT: &str = " ...";
 /// How many events may wait to be written.
 const BACKLOG: usize = 2000;
-/// Few at a time: what was decided comes before what is told about it.
-const AT_ONCE: usize = 2;
+/// One after the other: what was decided comes before what is told about it.
+const AT_ONCE: usize = 1;
 /// How often the counts of series are written.
 const COUNT_EVERY: Duration = Duration::from_secs(30);
 /// An event that was not repeated for so long begins anew.

@@ -206,17 +206,24 @@ impl Owner {
             let patch = Patch::apply(reclaimable_patch(&wanted), FIELD_MANAGER_RECLAIMABLE_PODS).of_status();
             return self.patch(key, slot, Sent::Reclaimable(pods), patch);
         }
-        let wanted = slot.is_dirty.then(|| self.status_patch(key, slot, &known)).flatten();
-        slot.is_dirty = matches!(wanted, Some((_, Urgency::HasTime))) && !has_time;
+        let wanted = slot.is_dirty.then(|| self.wanted(key, slot, &known)).flatten();
+        slot.is_dirty = matches!(wanted, Some((_, Distance::Reason))) && !has_time;
         match wanted {
             Some(_) if slot.is_dirty => {
                 // Of several reasons only the last one is told.
                 slot.events.drain(..slot.events.len().saturating_sub(1));
                 self.untold.insert((slot.serial, key.clone()));
             }
-            Some((patch, urgency)) => {
+            Some((wanted, distance)) => {
                 let facts = std::mem::take(&mut slot.facts);
                 slot.announced = slot.events.len();
+                let urgency = if distance == Distance::Reason { Urgency::HasTime } else { Urgency::AtOnce };
+                let patch = match distance {
+                    Distance::OwnCondition(condition, manager) => {
+                        Patch::apply(condition_patch(&wanted, &condition), manager)
+                    }
+                    _ => Patch::apply(admission_patch(&wanted), FIELD_MANAGER_ADMISSION),
+                };
                 return self.patch(key, slot, Sent::Status(facts, urgency), patch.of_status());
             }
             None => {
@@ -230,7 +237,9 @@ impl Owner {
         }
     }
 
-    fn status_patch(&mut self, key: &Key, slot: &mut Slot, known: &Workload) -> Option<(Patch, Urgency)> {
+    /// The object with the status that was decided, and how far that is from the known one; nothing when that need not
+    /// be written.
+    fn wanted(&mut self, key: &Key, slot: &mut Slot, known: &Workload) -> Option<(Workload, Distance)> {
         let decided = self.engine.status(&engine_key(key))?;
         let mut wanted = known.clone();
         status_from_engine(decided, &self.formatter, self.engine.settings().gates, &mut wanted.status);
@@ -241,15 +250,7 @@ impl Owner {
                 slot.events.clear();
                 None
             }
-            Distance::OwnCondition(condition, manager) => {
-                Some((Patch::apply(condition_patch(&wanted, &condition), manager), Urgency::AtOnce))
-            }
-            Distance::Reason => {
-                Some((Patch::apply(admission_patch(&wanted), FIELD_MANAGER_ADMISSION), Urgency::HasTime))
-            }
-            Distance::Decision => {
-                Some((Patch::apply(admission_patch(&wanted), FIELD_MANAGER_ADMISSION), Urgency::AtOnce))
-            }
+            distance => Some((wanted, distance)),
         }
     }
 
