@@ -16,7 +16,7 @@ use kueue_core::time::Time;
 use tokio::sync::mpsc;
 
 use crate::auth::{MASTERS, User};
-use crate::dial::Client;
+use crate::dial::{Client, endpoints};
 use crate::json::{Value, json};
 use crate::kinds::{group_version, text_at};
 use crate::rest::accept::Accepted;
@@ -191,11 +191,18 @@ impl Server {
         })?;
         let port = service["port"].as_u64().unwrap_or(443);
         let mut ports = found.value["spec"]["ports"].as_array().into_iter().flatten();
-        if !ports.any(|known| known["port"] == port) {
+        let Some(known) = ports.find(|known| known["port"] == port) else {
             let message = format!("service/{name} in {namespace:?} is not listening on port {port}");
             return Err(Availability::missing("ServicePortError", message));
-        }
+        };
         let client = Client::of_api_service(spec);
+        let (port_name, kind) = (text_at(known, &["name"]), text_at(&found.value, &["spec", "type"]));
+        let has_own_addresses = ["", "ClusterIP"].contains(&kind) && !self.dialer.has_route(&client);
+        if has_own_addresses && endpoints(&self.store, namespace, name, port_name).is_empty() {
+            let message =
+                format!("endpoints for service/{name} in {namespace:?} have no addresses with port name {port_name:?}");
+            return Err(Availability::missing("MissingEndpoints", message));
+        }
         let path = format!("/apis/{}", group_version(text_at(spec, &["group"]), text_at(spec, &["version"])));
         let failed = |why: String| {
             let message = format!("failing or missing response from {}: {why}", client.url_of(&path));

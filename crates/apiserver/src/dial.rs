@@ -225,6 +225,12 @@ impl Dialer {
         }
     }
 
+    /// Whether somebody on this machine answers for a client, whatever its Service says.
+    pub fn has_route(&self, client: &Client) -> bool {
+        let service = client.service.as_ref();
+        service.is_some_and(|(namespace, name, port)| self.route(&format!("{namespace}/{name}:{port}")).is_some())
+    }
+
     /// Who answers for a client.
     pub fn find(&self, store: &Store, client: &Client) -> Result<Arc<dyn Dial>, String> {
         let (name, address) = match &client.service {
@@ -291,35 +297,41 @@ fn resolve(store: &Store, namespace: &str, name: &str, port: u16) -> Result<Stri
 /// A ready endpoint of a Service on this machine.
 fn loopback_endpoint(store: &Store, namespace: &str, service: &str, port_name: &str) -> Option<String> {
     let is_near = |address: &str| address.parse::<IpAddr>().is_ok_and(|address| address.is_loopback());
+    let mut endpoints = endpoints(store, namespace, service, port_name).into_iter();
+    endpoints.find(|(address, _)| is_near(address)).map(|(address, port)| host_port(&address, port))
+}
+
+/// The addresses of a Service that are ready, with the number of a port by its name.
+pub(crate) fn endpoints(store: &Store, namespace: &str, service: &str, port_name: &str) -> Vec<(String, u64)> {
     let port_of = |ports: &Value| {
         let mut ports = ports.as_array().into_iter().flatten();
         ports.find(|port| text_at(port, &["name"]) == port_name).and_then(|port| port["port"].as_u64())
     };
-    let slices = store.list("endpointslices.discovery.k8s.io", namespace, None).ok()?;
-    for (_, slice) in &slices.objects {
+    let mut found = Vec::new();
+    let slices = store.list("endpointslices.discovery.k8s.io", namespace, None).map(|listed| listed.objects);
+    for (_, slice) in slices.iter().flatten() {
         let value = &slice.value;
         if text_at(value, &["metadata", "labels", "kubernetes.io/service-name"]) != service {
             continue;
         }
         let ready = value["endpoints"].as_array().into_iter().flatten();
         let ready = ready.filter(|endpoint| endpoint["conditions"]["ready"] != false);
-        let mut addresses = ready.flat_map(|endpoint| endpoint["addresses"].as_array().into_iter().flatten());
-        if let Some(address) = addresses.find_map(|address| address.as_str().filter(|address| is_near(address)))
-            && let Some(port) = port_of(&value["ports"])
-        {
-            return Some(host_port(address, port));
-        }
+        let addresses = ready.flat_map(|endpoint| endpoint["addresses"].as_array().into_iter().flatten());
+        let addresses = addresses.filter_map(|address| address.as_str().map(str::to_owned));
+        found.extend(
+            port_of(&value["ports"]).into_iter().flat_map(|port| addresses.clone().map(move |one| (one, port))),
+        );
     }
-    let endpoints = store.get("endpoints", &Key::new(namespace, service))?;
-    for subset in endpoints.value["subsets"].as_array().into_iter().flatten() {
-        let mut addresses = subset["addresses"].as_array().into_iter().flatten();
-        if let Some(address) = addresses.find_map(|address| Some(text_at(address, &["ip"])).filter(|ip| is_near(ip)))
-            && let Some(port) = port_of(&subset["ports"])
-        {
-            return Some(host_port(address, port));
-        }
+    let endpoints = store.get("endpoints", &Key::new(namespace, service));
+    let subsets = endpoints.iter().flat_map(|endpoints| endpoints.value["subsets"].as_array().into_iter().flatten());
+    for subset in subsets {
+        let addresses = subset["addresses"].as_array().into_iter().flatten();
+        let addresses = addresses.map(|address| text_at(address, &["ip"]).to_owned());
+        found.extend(
+            port_of(&subset["ports"]).into_iter().flat_map(|port| addresses.clone().map(move |one| (one, port))),
+        );
     }
-    None
+    found
 }
 
 fn host_port(address: &str, port: u64) -> String {

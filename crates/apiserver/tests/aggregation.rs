@@ -1,5 +1,7 @@
 //! Groups that another server answers for, in process: requests are handed on, discovery knows them.
 
+use std::time::Duration;
+
 use bytes::Bytes;
 use http_body_util::{BodyExt as _, Full};
 use jiff::Timestamp;
@@ -79,11 +81,14 @@ async fn a_server_that_is_not_there_is_unavailable_until_it_comes() {
     let things = "GET /apis/things.example.com/v1/namespaces/default/things";
     let told = ask(&server, things, Value::Null).await;
     assert_eq!(told, (503, json!("service unavailable\n")));
-    server.server().dialer.route_to_service("default/other:443", tower::service_fn(other));
     let service = json!({"metadata": {"name": "other"}, "spec": {"ports": [{"port": 443}]}});
+    let begin = tokio::time::Instant::now();
     ask(&server, "POST /api/v1/namespaces/default/services", service).await;
-    assert_eq!(condition(&server).await, (json!("True"), json!("Passed")));
+    assert_eq!(condition(&server).await, (json!("False"), json!("MissingEndpoints")));
+    assert_eq!(begin.elapsed(), Duration::ZERO, "where nobody is, nobody is waited for");
+    server.server().dialer.route_to_service("default/other:443", tower::service_fn(other));
     assert_eq!(ask(&server, things, Value::Null).await.0, 200);
+    assert_eq!(condition(&server).await, (json!("True"), json!("Passed")));
     ask(&server, &format!("DELETE {API_SERVICES}/v1.things.example.com"), Value::Null).await;
     assert_eq!(ask(&server, things, Value::Null).await.0, 404);
     let (_, groups) = ask(&server, "GET /apis", Value::Null).await;
