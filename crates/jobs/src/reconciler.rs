@@ -331,7 +331,8 @@ impl<J: Job> JobReconciler<J> {
 
     async fn terminate(&self, job: &J, reason: &str, message: &str) -> Result<(), Failure> {
         let told = last_words(job, reason, message, self.clock.time());
-        self.client.patch::<J>(&Key::of(job), &Patch::apply(told, FIELD_MANAGER_KUEUE).of_status()).await?;
+        let patch = Patch::apply(told, FIELD_MANAGER_KUEUE).of_status();
+        self.unseen.patch(&self.client, &Key::of(job), &patch).await?;
         self.delete(job).await
     }
 
