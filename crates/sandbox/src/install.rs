@@ -9,22 +9,9 @@ use serde_json::Value;
 /// Who owns what is installed.
 const MANAGER: &str = "kueue-sandbox";
 
-/// What the manager's configuration says of its Lease, and what it says here: nobody competes for it, and each renewal
-/// is a write that wakes whoever watches. One who waits watches it, so a restart takes no longer.
-const ELECTION: (&str, &str) = (
-    "  leaderElect: true\n",
-    "  leaderElect: true\n  leaseDuration: 150s\n  renewDeadline: 100s\n  retryPeriod: 20s\n",
-);
-
 /// Installs everything. What somebody else changed since the last time stays as they want it.
 pub async fn install(client: &kube::Client) -> Result<()> {
-    for mut object in objects(&Options::default()) {
-        let data = object.get_mut("data").and_then(Value::as_object_mut);
-        for text in data.into_iter().flat_map(serde_json::Map::values_mut) {
-            if let Some(usual) = text.as_str() {
-                *text = usual.replace(ELECTION.0, ELECTION.1).into();
-            }
-        }
+    for object in objects(&Options::default()) {
         apply(client, &object).await?;
     }
     // What KubeRay and an autoscaler bring themselves; the world plays both.

@@ -12,6 +12,7 @@ use anyhow::{Context as _, Result, bail};
 use http::Request;
 use http_body_util::BodyExt as _;
 use kube::client::Body;
+use kueue_api::config::blocks::LeaderElection;
 use kueue_api::config::{self, Checked, DEFAULT_NAMESPACE};
 use kueue_apiserver::{ApiServer, dial};
 use kueue_core::gates::Gate;
@@ -95,7 +96,8 @@ impl Managers {
         let text = self.configuration().await.map_err(told)?;
         let checked = config::check(&text, "", DEFAULT_NAMESPACE, &|_| Ok(()));
         let checked = checked.map_err(|rejected| rejected.describe(CONFIG_KEY))?;
-        let Checked { configuration, gates, notes } = checked;
+        let Checked { mut configuration, gates, notes } = checked;
+        configuration.leader_election.iter_mut().for_each(hold_longer);
         notes.iter().for_each(|note| warn!("{CONFIG_KEY}: {note}"));
         let name = pod.metadata.name.clone();
         let client = self.account().await.map_err(told)?;
@@ -154,6 +156,16 @@ impl Managers {
             }
         });
         self.server.server().dialer.route_to_service(VISIBILITY, service);
+    }
+}
+
+/// Nobody competes for the Lease here, and each renewal is a write that wakes whoever watches: it lives ten times longer
+/// than usual. Who waits watches it, and who held it takes it again, so that a restart takes no longer.
+fn hold_longer(election: &mut LeaderElection) {
+    let seconds = kueue_core::duration::Duration::from_seconds;
+    if election.lease_duration == seconds(15) {
+        (election.lease_duration, election.renew_deadline, election.retry_period) =
+            (seconds(150), seconds(100), seconds(20));
     }
 }
 
