@@ -83,6 +83,7 @@ pub fn check(
         true => {
             let mut notes =
                 if version == Some(Version::V1Beta1) { notes_on_v1beta1(&document, gates) } else { Vec::new() };
+            notes.extend(notes_on_what_has_no_effect(&configuration));
             notes.extend(repeated.iter().map(|error| format!("{error}; once is enough")));
             name_frameworks_once(&mut configuration);
             Ok(Checked { configuration, gates, notes })
@@ -101,6 +102,19 @@ fn name_frameworks_once(configuration: &mut Configuration) {
     if let Some(integrations) = &mut configuration.integrations {
         integrations.frameworks.retain(|name| named.insert(name.clone()));
     }
+}
+
+/// Fields that mean something to a program in Go only. Nobody should wait for what they ask for.
+fn notes_on_what_has_no_effect(configuration: &Configuration) -> Vec<String> {
+    let mut notes = Vec::new();
+    if !configuration.pprof_bind_address.is_empty() {
+        notes.push("pprofBindAddress has no effect: there is no Go runtime to profile; use perf instead".to_owned());
+    }
+    let controller = configuration.controller.as_ref();
+    if controller.is_some_and(|controller| controller.cache_sync_timeout.is_some()) {
+        notes.push("controller.cacheSyncTimeout has no effect: what cannot be listed yet is waited for".to_owned());
+    }
+    notes
 }
 
 /// What changes or has no effect any more in a file of the old version.

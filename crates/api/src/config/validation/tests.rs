@@ -98,6 +98,14 @@ fn a_framework_that_is_named_twice_is_told_and_counts_once() {
 }
 
 #[test]
+fn a_field_that_has_no_effect_is_told() {
+    let text = "pprofBindAddress: :8083\ncontroller: {cacheSyncTimeout: 60000000000}\n";
+    let checked = check(text, "", "kueue-system", &|_| Ok(())).unwrap();
+    let fields = checked.notes.iter().filter_map(|note| note.split_once(" has no effect"));
+    assert_eq!(fields.map(|(field, _)| field).collect::<Vec<_>>(), ["pprofBindAddress", "controller.cacheSyncTimeout"]);
+}
+
+#[test]
 fn fair_sharing() {
     check_file(
         "fairSharing: {}\n",
