@@ -1,7 +1,11 @@
 //! How Go writes and reads JSON, for our structs: `omitempty` fields vanish when empty, `null` means "not set", and a
 //! string with a fixed set of values keeps a value it does not know.
 
+mod rest;
+
 use serde::{Deserialize, Deserializer};
+
+pub use rest::Rest;
 
 /// Whether a field has its zero value, and so is left out.
 pub fn is_default<T: Default + PartialEq>(value: &T) -> bool {
@@ -25,9 +29,9 @@ where
 #[macro_export]
 macro_rules! wire_struct {
     ($(#[$meta:meta])* pub struct $name:ident { $($fields:tt)* }) => {
-        $crate::wire::wire_struct!(@fields { $(#[$meta])* $name } {} $($fields)*);
+        $crate::wire::wire_struct!(@fields { $(#[$meta])* $name } {} [] $($fields)*);
     };
-    (@fields $head:tt { $($done:tt)* } $(#[$meta:meta])* pub $field:ident?: $type:ty, $($rest:tt)*) => {
+    (@fields $head:tt { $($done:tt)* } [ $($names:ident)* ] $(#[$meta:meta])* pub $field:ident?: $type:ty, $($rest:tt)*) => {
         $crate::wire::wire_struct!(@fields $head {
             $($done)*
             $(#[$meta])*
@@ -36,25 +40,40 @@ macro_rules! wire_struct {
                 skip_serializing_if = "kueue_api::wire::is_default"
             )]
             pub $field: $type,
-        } $($rest)*);
+        } [ $($names)* $field ] $($rest)*);
     };
-    (@fields $head:tt { $($done:tt)* } $(#[$meta:meta])* pub $field:ident: $type:ty, $($rest:tt)*) => {
+    (@fields $head:tt { $($done:tt)* } [ $($names:ident)* ] $(#[$meta:meta])* pub $field:ident: $type:ty, $($rest:tt)*) => {
         $crate::wire::wire_struct!(@fields $head {
             $($done)*
             $(#[$meta])*
             #[serde(deserialize_with = "kueue_api::wire::null_as_default")]
             pub $field: $type,
-        } $($rest)*);
+        } [ $($names)* $field ] $($rest)*);
     };
-    (@fields $head:tt { $($done:tt)* } $(#[$meta:meta])* pub ..$field:ident,) => {
-        $crate::wire::wire_struct!(@fields $head {
-            $($done)*
+    // Serde would keep a copy of every field until it knows which ones are the rest; `Rest` hands them on one by one.
+    (@fields { $(#[$about:meta])* $name:ident } { $($fields:tt)* } [ $($names:ident)* ] $(#[$meta:meta])* pub ..$rest:ident,) => {
+        $(#[$about])*
+        #[derive(Clone, Debug, Default, PartialEq, ::serde::Serialize)]
+        #[serde(default, rename_all = "camelCase")]
+        pub struct $name {
+            $($fields)*
             $(#[$meta])*
             #[serde(flatten)]
-            pub $field: ::serde_json::Map<String, ::serde_json::Value>,
-        });
+            pub $rest: ::serde_json::Map<String, ::serde_json::Value>,
+        }
+
+        impl<'de> ::serde::Deserialize<'de> for $name {
+            fn deserialize<D: ::serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                #[derive(Default, ::serde::Deserialize)]
+                #[serde(default, rename_all = "camelCase", expecting = "an object")]
+                struct Known { $($fields)* }
+                let mut rest = ::serde_json::Map::new();
+                let known = Known::deserialize($crate::wire::Rest::new(deserializer, &mut rest))?;
+                Ok(Self { $($names: known.$names,)* $rest: rest })
+            }
+        }
     };
-    (@fields { $(#[$meta:meta])* $name:ident } { $($fields:tt)* }) => {
+    (@fields { $(#[$meta:meta])* $name:ident } { $($fields:tt)* } [ $($names:ident)* ]) => {
         $(#[$meta])*
         #[derive(Clone, Debug, Default, PartialEq, ::serde::Serialize, ::serde::Deserialize)]
         #[serde(default, rename_all = "camelCase")]
@@ -177,9 +196,26 @@ mod tests {
 
     #[test]
     fn fields_without_a_place_are_kept() {
-        let text = json!({"podSets": [], "deep": {"er": [null, 1]}});
-        let sample: Sample = serde_json::from_value(text.clone()).unwrap();
-        assert_eq!(serde_json::to_value(sample).unwrap(), text);
+        let text = json!({"podSets": [], "deep": {"er": [null, 1]}, "pod_sets": 1, "n\n": ""});
+        for sample in [
+            serde_json::from_value(text.clone()).unwrap(),
+            serde_json::from_str(&text.to_string()).unwrap(),
+            serde_json::from_reader(text.to_string().as_bytes()).unwrap(),
+        ] {
+            let Sample { rest, .. } = &sample;
+            assert_eq!(rest.keys().collect::<Vec<_>>(), ["deep", "n\n", "pod_sets"]);
+            assert_eq!(serde_json::to_value(sample).unwrap(), text);
+        }
+    }
+
+    #[test]
+    fn what_is_no_object_is_refused() {
+        for (odd, why) in [("[]", "sequence"), ("1", "integer `1`"), ("\"a\"", "string \"a\""), ("null", "null")] {
+            let refused = serde_json::from_str::<Sample>(odd).unwrap_err().to_string();
+            assert!(refused.starts_with(&format!("invalid type: {why}, expected ")), "{refused}");
+        }
+        let twice = serde_json::from_str::<Sample>(r#"{"podSets": [], "podSets": []}"#).unwrap_err().to_string();
+        assert!(twice.starts_with("duplicate field `podSets`"), "{twice}");
     }
 
     #[test]
