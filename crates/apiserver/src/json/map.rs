@@ -57,6 +57,27 @@ impl Map {
         self.place(name).is_some()
     }
 
+    pub fn name_at(&self, place: usize) -> Option<&Name> {
+        self.0.get(place).map(|(name, _)| name)
+    }
+
+    pub fn value_at(&self, place: usize) -> &Value {
+        &self.0[place].1
+    }
+
+    pub fn value_at_mut(&mut self, place: usize) -> &mut Value {
+        &mut self.fields()[place].1
+    }
+
+    pub fn remove_at(&mut self, place: usize) {
+        self.fields().remove(place);
+    }
+
+    /// Adds a field where its name belongs.
+    pub fn insert_at(&mut self, place: usize, name: impl Into<Name>, value: Value) {
+        self.fields().insert(place, (name.into(), value));
+    }
+
     /// Sets a field; returns what it was before.
     pub fn insert(&mut self, name: impl Into<Name>, value: Value) -> Option<Value> {
         let name = name.into();

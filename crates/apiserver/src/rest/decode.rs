@@ -186,9 +186,11 @@ impl Server {
             None => {
                 let mut unknown = go::canonical(&resource.schema, value, old)?;
                 unknown.extend(crate::crd::drop_unknown_keywords(resource, value));
+                // Only what defaults bring has to be looked at again.
+                let settled = value.clone();
                 (resource.rules.default)(value);
                 defaults::apply(&resource.schema, value, old);
-                go::canonical(&resource.schema, value, old)?;
+                go::canonical(&resource.schema, value, Some(&settled))?;
                 Ok(unknown)
             }
             Some(custom) => {

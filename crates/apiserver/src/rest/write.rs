@@ -93,6 +93,8 @@ impl Server {
         managed: Option<Managers>,
     ) -> Result<Arc<Object>> {
         let resource = write.resource;
+        // Whoever comes here has given it the form of its kind: what stays as it is need not be looked at again.
+        let shaped = value.clone();
         meta::settle_namespace(&mut value, &write.call.path.namespace)?;
         meta::owner_warning(&value).into_iter().for_each(|text| write.call.warn(text));
         // What is no version at all does no harm.
@@ -130,7 +132,7 @@ impl Server {
         // A custom resource loses what its schema does not know only when it is stored; others see it until then.
         let unpruned = (is_mutated && resource.custom.is_some()).then(|| value.clone());
         if is_mutated || !keeps_its_form(resource) {
-            self.shape(resource, &mut value, None).map_err(Status::internal)?;
+            self.shape(resource, &mut value, Some(&shaped)).map_err(Status::internal)?;
         }
         let name = value["metadata"]["name"].as_str().unwrap_or_default().to_owned();
         let mut errors = meta::validate(&value, resource);

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::{FieldName, Schema};
+use crate::json::{Map, Name};
 
 /// Few fields are found faster by looking at all than by halving.
 const FEW: usize = 12;
@@ -27,8 +28,14 @@ impl Fields {
         self.place(name).map(|place| (&self.0[place].0, &self.0[place].1))
     }
 
-    pub fn contains_key(&self, name: &str) -> bool {
-        self.place(name).is_some()
+    /// The names in an object that are no fields. Both are in order.
+    pub fn undeclared(&self, object: &Map) -> Vec<Name> {
+        let mut declared = self.0.iter().map(|(name, _)| &**name).peekable();
+        let is_no_field = |name: &&Name| {
+            while declared.next_if(|declared| *declared < name.as_str()).is_some() {}
+            declared.next_if_eq(&name.as_str()).is_none()
+        };
+        object.keys().filter(is_no_field).cloned().collect()
     }
 
     pub fn insert(&mut self, name: FieldName, schema: Arc<Schema>) {

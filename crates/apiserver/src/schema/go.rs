@@ -10,7 +10,7 @@ use kueue_core::quantity::Quantity;
 use kueue_core::time::{MicroTime, Time};
 
 use super::{FieldName, Fields, Form, Schema, Unset};
-use crate::json::{Map, Name, Value, json};
+use crate::json::{Map, Value, json};
 
 mod bytes;
 mod print;
@@ -78,44 +78,58 @@ impl<'s> Walk<'s> {
         }
     }
 
+    /// Fields are declared, given and were there before in the order of their names, so that all three are gone through
+    /// side by side.
     fn fields(&mut self, fields: &'s Fields, object: &mut Map, old: Option<&Map>) -> Result<(), String> {
-        let unknown: Vec<Name> = object.keys().filter(|name| !fields.contains_key(name.as_str())).cloned().collect();
-        for name in unknown {
+        for name in fields.undeclared(object) {
             object.remove(&name);
             self.unknown.push(join(&self.path, &name));
         }
+        let mut before = old.into_iter().flatten().peekable();
+        let mut place = 0;
         for (name, schema) in fields.iter() {
-            let before = old.and_then(|old| old.get(name));
-            if object.get(name).zip(before).is_some_and(|(present, before)| present.is_same_as(before)) {
-                continue;
-            }
-            match object.get_mut(name) {
-                Some(inner) if !inner.is_null() => {
-                    let dot = if self.path.is_empty() { "" } else { "." };
-                    self.inside([dot, name, ""], |walk| walk.value(schema, inner, before))?;
-                    let is_list = matches!(&*schema.form, Form::List(_) | Form::Map(_));
-                    if is_left_out(schema, inner) || is_list && is_empty(inner) {
-                        // Storage does not tell an empty list from none.
-                        object.remove(name);
-                    }
+            if object.name_at(place).is_some_and(|given| **given == **name) {
+                while before.next_if(|(known, _)| ***known < **name).is_some() {}
+                let before = before.next_if(|(known, _)| ***known == **name).map(|(_, before)| before);
+                if self.keeps(name, schema, object, place, before)? {
+                    place += 1;
+                    continue;
                 }
-                _ => {
-                    object.remove(name);
-                }
+                object.remove_at(place);
             }
-            if !object.contains_key(name) {
-                match schema.unset {
-                    Unset::Always => {
-                        object.insert(&**name, zero(schema));
-                    }
-                    Unset::Null => {
-                        object.insert(&**name, Value::Null);
-                    }
-                    Unset::Omitted | Unset::Pointer => {}
-                }
-            }
+            let zero = match schema.unset {
+                Unset::Always => zero(schema),
+                Unset::Null => Value::Null,
+                Unset::Omitted | Unset::Pointer => continue,
+            };
+            object.insert_at(place, &**name, zero);
+            place += 1;
         }
         Ok(())
+    }
+
+    /// Gives a field its form; tells whether it is written at all.
+    fn keeps(
+        &mut self,
+        name: &str,
+        schema: &'s Schema,
+        object: &mut Map,
+        place: usize,
+        before: Option<&Value>,
+    ) -> Result<bool, String> {
+        let given = object.value_at(place);
+        if before.is_some_and(|before| given.is_same_as(before)) {
+            return Ok(true);
+        }
+        if given.is_null() {
+            return Ok(false);
+        }
+        let dot = if self.path.is_empty() { "" } else { "." };
+        let inner = object.value_at_mut(place);
+        self.inside([dot, name, ""], |walk| walk.value(schema, inner, before))?;
+        let is_list = matches!(&*schema.form, Form::List(_) | Form::Map(_));
+        // Storage does not tell an empty list from none.
+        Ok(!(is_left_out(schema, inner) || is_list && is_empty(inner)))
     }
 
     fn scalar(&mut self, form: &Form, value: &mut Value) -> Result<(), String> {

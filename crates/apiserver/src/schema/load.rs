@@ -142,7 +142,7 @@ fn node(source: &Value, metadata: Option<&Arc<Schema>>) -> Schema {
                 let mut fields: Fields = properties.into_iter().flatten().map(field).collect();
                 if let Some(metadata) = metadata.filter(|_| source["x-kubernetes-embedded-resource"] == true) {
                     for name in ["apiVersion", "kind"] {
-                        if !fields.contains_key(name) {
+                        if fields.get(name).is_none() {
                             fields.insert(name.into(), Arc::new(Schema::of(Form::Text)));
                         }
                     }
