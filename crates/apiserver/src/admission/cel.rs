@@ -94,9 +94,7 @@ impl Expression {
 
     /// What the expression looks at.
     pub fn reads(&self) -> Reads {
-        let mut reads = Reads::default();
-        find_reads(self.program.expression(), &mut reads);
-        reads
+        Reads::by(self.program.expression())
     }
 
     /// Variables that the expression names and nobody declares.
@@ -146,6 +144,23 @@ fn find_undeclared(expression: &IdedExpr, declared: &[&str], unknown: &mut BTree
 }
 
 impl Reads {
+    /// What an expression looks at.
+    pub fn by(expression: &IdedExpr) -> Self {
+        let mut reads = Self::default();
+        find_reads(expression, &mut reads);
+        reads
+    }
+
+    /// Whether all that is inside is looked at.
+    pub fn is_whole(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// The names that are looked at, and what of each.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &Self)> {
+        self.0.iter().map(|(name, inside)| (name.as_str(), inside))
+    }
+
     /// All of these.
     pub fn whole<const N: usize>(names: [&str; N]) -> Self {
         Self(names.into_iter().map(|name| (name.to_owned(), Self::default())).collect())

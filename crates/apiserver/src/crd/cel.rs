@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 
 use kueue_core::field::{Error, ErrorKind, Errors, Path};
 
+use crate::admission::cel::Reads;
 use crate::json::Value;
 
 mod check;
@@ -165,16 +166,15 @@ impl Node {
         if self.rules.is_empty() {
             return;
         }
-        let to_cel = |value: &Value| {
-            let mut converted = self.shape.convert(value);
+        let part = |value: &Value, reads: &Reads| {
+            let mut converted = self.shape.convert_part(value, reads);
             if let Some(of) = of {
                 value::insert(&mut converted, &[("apiVersion", of.api_version), ("kind", of.kind)]);
             }
             converted
         };
-        let (own, before) = (to_cel(value), old.map(to_cel));
         for rule in &self.rules {
-            let Some(mistake) = rule.ask(&own, before.as_ref()) else { continue };
+            let Some(mistake) = rule.ask(value, old, part) else { continue };
             if is_same && !rule.uses_old_self && mistake.is_verdict {
                 continue;
             }

@@ -8,6 +8,7 @@ use kube_cel::cel::{Context, ExecutionError, Value as Cel};
 use kueue_core::field::ErrorKind;
 use std::sync::Arc;
 
+use crate::admission::cel::Reads;
 use crate::crd::definition::FieldPath;
 use crate::json::Value;
 
@@ -20,6 +21,8 @@ const OPT_SELECT: &str = "@optSelect";
 pub struct Rule {
     /// The expression, or why there is none.
     program: Result<IdedExpr, String>,
+    /// What it and its message look at.
+    reads: Reads,
     pub uses_old_self: bool,
     has_optional_old_self: bool,
     message: Option<String>,
@@ -152,11 +155,15 @@ impl Rule {
         let program = parse(&text("rule"));
         let given = |name: &str| Some(text(name)).filter(|text| !text.is_empty());
         let (rule, message) = (text("rule"), given("message"));
+        let message_expression = given("messageExpression").and_then(|text| parse(&text).ok());
+        let mut reads = Reads::default();
+        program.iter().chain(&message_expression).for_each(|expression| reads.join(Reads::by(expression)));
         Self {
             uses_old_self: program.as_ref().is_ok_and(|program| program.references().has_variable("oldSelf")),
             program,
+            reads,
             has_optional_old_self: source["optionalOldSelf"] == true,
-            message_expression: given("messageExpression").and_then(|text| parse(&text).ok()),
+            message_expression,
             name: message.clone().unwrap_or(rule),
             message,
             kind: match source["reason"].as_str() {
@@ -171,8 +178,8 @@ impl Rule {
         }
     }
 
-    /// What the rule has against a value, if anything.
-    pub fn ask(&self, own: &Cel, before: Option<&Cel>) -> Option<Mistake> {
+    /// What the rule has against a value, if anything. `part` makes what it looks at of a value.
+    pub fn ask(&self, own: &Value, before: Option<&Value>, part: impl Fn(&Value, &Reads) -> Cel) -> Option<Mistake> {
         let failed = |detail: String| Mistake { kind: ErrorKind::Invalid, at: None, detail, is_verdict: false };
         let program = match &self.program {
             Ok(program) => program,
@@ -181,12 +188,18 @@ impl Rule {
         if self.uses_old_self && before.is_none() && !self.has_optional_old_self {
             return None;
         }
-        let mut variables = vec![("self", own.clone())];
-        if self.has_optional_old_self {
-            let optional = before.cloned().map_or_else(OptionalValue::none, OptionalValue::of);
-            variables.push(("oldSelf", Cel::Opaque(Arc::new(optional))));
-        } else if let Some(before) = before {
-            variables.push(("oldSelf", before.clone()));
+        let mut variables = Vec::new();
+        if let Some(reads) = self.reads.of("self") {
+            variables.push(("self", part(own, reads)));
+        }
+        if let Some(reads) = self.reads.of("oldSelf") {
+            let before = before.map(|before| part(before, reads));
+            if self.has_optional_old_self {
+                let optional = before.map_or_else(OptionalValue::none, OptionalValue::of);
+                variables.push(("oldSelf", Cel::Opaque(Arc::new(optional))));
+            } else if let Some(before) = before {
+                variables.push(("oldSelf", before));
+            }
         }
         match evaluate(program, &variables) {
             Ok(Cel::Bool(true)) => None,

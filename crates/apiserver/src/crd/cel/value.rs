@@ -8,7 +8,8 @@ use kube_cel::cel::common::ast::IdedExpr;
 use kube_cel::cel::objects::{Key, Map};
 
 use super::rule::{evaluate, parse};
-use crate::json::{Name, Value};
+use crate::admission::cel::Reads;
+use crate::json::{self, Name, Value};
 
 /// How a value of a schema becomes one of CEL.
 #[derive(Debug)]
@@ -111,6 +112,22 @@ impl Shape {
         }
     }
 
+    /// The part of a value that is looked at.
+    pub fn convert_part(&self, value: &Value, reads: &Reads) -> Cel {
+        let Some(object) = value.as_object().filter(|_| !reads.is_whole()) else { return self.convert(value) };
+        map(reads.iter().filter_map(|(name, inside)| {
+            let converted = match self {
+                Self::Object { fields } => {
+                    let (own, value) = unescaped(object, name)?;
+                    fields.get(own.as_str()).unwrap_or(&Self::Plain).convert_part(value, inside)
+                }
+                Self::Map(values) => values.convert_part(object.get(name)?, inside),
+                _ => Self::Plain.convert_part(object.get(name)?, inside),
+            };
+            Some((name.to_owned(), converted))
+        }))
+    }
+
     pub fn convert(&self, value: &Value) -> Cel {
         match (self, value) {
             (Self::Number, Value::Number(number)) => Cel::Float(number.as_f64().unwrap_or(f64::NAN)),
@@ -128,6 +145,14 @@ impl Shape {
             (_, plain) => convert_plain(plain),
         }
     }
+}
+
+/// The field that a rule names.
+fn unescaped<'o>(object: &'o json::Map, name: &str) -> Option<(&'o Name, &'o Value)> {
+    object.iter().find(|(own, _)| match name.contains("__") {
+        true => escaped(own).as_deref() == Some(name),
+        false => ***own == *name,
+    })
 }
 
 fn map(entries: impl Iterator<Item = (String, Cel)>) -> Cel {
