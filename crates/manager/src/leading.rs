@@ -47,7 +47,7 @@ pub(crate) fn candidate(
     };
     let key = Key::new(namespace, election.resource_name.as_str());
     // Its own limits: a renewal does not wait behind other requests.
-    let client = Client::new(connection, Limits::new(2, None)).counted_by(meters);
+    let client = Client::new(connection, Limits::new(2, None)).counted_by(meters).speaking_as(FIELD_MANAGER_KUEUE);
     Some(Candidate::new(client, clock, terms, key, instance, FIELD_MANAGER_KUEUE))
 }
 

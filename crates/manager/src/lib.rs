@@ -25,6 +25,7 @@ use std::time::Duration;
 
 use kueue_api::config::Configuration;
 use kueue_api::config::v1beta2::SourceKind;
+use kueue_api::kueue::names::FIELD_MANAGER_KUEUE;
 use kueue_controllers::owner::{Handle, Input, Owner, Parts, Touched};
 use kueue_core::gates::Gates;
 use kueue_jobs::integrations::Integrations;
@@ -112,7 +113,9 @@ impl Manager {
     pub async fn run_until(self, end: impl Future<Output = ()>) {
         let Self { config, gates, client: connection, clock, instance, observer } = self;
         let meters = observer.meters().clone();
-        let client = Client::new(connection.clone(), Limits::new(REQUESTS_AT_ONCE, rate(&config))).counted_by(&meters);
+        let client = Client::new(connection.clone(), Limits::new(REQUESTS_AT_ONCE, rate(&config)))
+            .counted_by(&meters)
+            .speaking_as(FIELD_MANAGER_KUEUE);
         // Dropped in this order: events are written until nobody is left who could tell any.
         let (recorder, writing_events) = Recorder::new(client.clone(), clock, instance.clone());
         let mut events = JoinSet::new();

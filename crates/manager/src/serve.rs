@@ -18,6 +18,7 @@ use http_body_util::{BodyExt as _, Full, Limited};
 use hyper::body::Incoming;
 use kueue_api::config::Configuration;
 use kueue_api::config::tls::TlsSettings;
+use kueue_api::kueue::names::FIELD_MANAGER_KUEUE;
 use kueue_api::kueue::names::install::{METRICS_CERT_DIR, VISIBILITY_CERT_DIR, WEBHOOK_SERVICE};
 use kueue_core::gates::{Gate, Gates};
 use kueue_runtime::client::{Client, Limits};
@@ -149,7 +150,7 @@ fn keeper(
     let names = config.internal_cert_management.clone().unwrap_or_default();
     let secret = names.webhook_secret_name.unwrap_or_default();
     Keeper {
-        client: Client::new(client, Limits::new(4, None)),
+        client: Client::new(client, Limits::new(4, None)).speaking_as(FIELD_MANAGER_KUEUE),
         clock,
         namespace: config.namespace.clone().unwrap_or_default(),
         service: names.webhook_service_name.unwrap_or_else(|| WEBHOOK_SERVICE.to_owned()),

@@ -15,7 +15,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::header::{ACCEPT, CONTENT_TYPE};
+use http::header::{ACCEPT, CONTENT_TYPE, USER_AGENT};
 use http::{Method, Request, Response};
 use http_body_util::BodyExt as _;
 use kube::client::Body;
@@ -46,6 +46,7 @@ pub struct Client {
     inner: kube::Client,
     limits: Limits,
     meters: Option<Meters>,
+    agent: Option<&'static str>,
 }
 
 impl std::fmt::Debug for Client {
@@ -102,12 +103,18 @@ pub enum Dependents {
 
 impl Client {
     pub fn new(inner: kube::Client, limits: Limits) -> Self {
-        Self { inner, limits, meters: None }
+        Self { inner, limits, meters: None, agent: None }
     }
 
     /// The same, with its requests counted there.
     pub fn counted_by(self, meters: &Meters) -> Self {
         Self { meters: Some(meters.clone()), ..self }
+    }
+
+    /// The same under that name, which managed fields tell of what it creates.
+    #[must_use]
+    pub fn speaking_as(self, agent: &'static str) -> Self {
+        Self { agent: Some(agent), ..self }
     }
 
     pub async fn get<T: Object>(&self, key: &Key) -> Result<T, Failure> {
@@ -279,6 +286,9 @@ impl Client {
         let mut request = Request::builder().method(method).uri(target).header(ACCEPT, accept);
         if let Some(content_type) = content_type {
             request = request.header(CONTENT_TYPE, content_type);
+        }
+        if let Some(agent) = self.agent {
+            request = request.header(USER_AGENT, agent);
         }
         let request =
             request.body(Body::from(body)).map_err(|error| Failure::Unreadable(format!("the request: {error}")))?;

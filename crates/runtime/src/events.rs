@@ -26,6 +26,9 @@ use crate::client::{Client, Patch};
 use crate::clock::Clock;
 use crate::key::Key;
 
+/// Who tells, unless somebody else is named.
+const AGENT: &str = "kueue";
+
 /// The longest text of an event, in bytes.
 pub const NOTE_BYTES_MAX: usize = 1024;
 const CUT: &str = " ...";
@@ -138,6 +141,8 @@ struct Source {
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 struct Teller {
     controller: &'static str,
+    /// The program that it is part of.
+    agent: &'static str,
     /// Whether in the form of old.
     has_source: bool,
 }
@@ -186,7 +191,8 @@ impl Recorder {
     /// A recorder, and what writes its events while it runs.
     pub fn new(client: Client, clock: Clock, instance: String) -> (Self, impl Future<Output = ()> + Send) {
         let (line, events) = mpsc::channel(BACKLOG);
-        let recorder = Self { line, teller: Teller { controller: "", has_source: false }, dropped: Arc::default() };
+        let recorder =
+            Self { line, teller: Teller { controller: "", agent: AGENT, has_source: false }, dropped: Arc::default() };
         let writer = Writer { client, clock, instance, series: BTreeMap::new(), written: 0 };
         (recorder, writer.run(events))
     }
@@ -194,6 +200,12 @@ impl Recorder {
     /// The same line for another controller.
     pub fn named(&self, controller: &'static str) -> Self {
         Self { teller: Teller { controller, ..self.teller }, ..self.clone() }
+    }
+
+    /// The same line for a controller of another program, as managed fields tell it.
+    #[must_use]
+    pub fn speaking_as(self, agent: &'static str) -> Self {
+        Self { teller: Teller { agent, ..self.teller }, ..self }
     }
 
     /// The same line, told in the form of old, as the controllers of a cluster do.
@@ -229,7 +241,7 @@ pub fn shorten(mut text: String) -> String {
 #[derive(Debug)]
 struct Series {
     key: Key,
-    has_source: bool,
+    teller: Teller,
     count: u32,
     counted: u32,
     last: Instant,
@@ -279,15 +291,14 @@ impl Writer {
         let metadata = self.metadata(&event.regarding);
         let key = Key::new(metadata.namespace.as_str(), metadata.name.as_str());
         match teller.has_source {
-            false => self.create(self.object(event, teller, metadata, last_time), requests),
-            true => self.create(self.core_object(event, teller, metadata), requests),
+            false => self.create(self.object(event, teller, metadata, last_time), teller, requests),
+            true => self.create(self.core_object(event, teller, metadata), teller, requests),
         }
-        let has_source = teller.has_source;
-        self.series.insert(fingerprint, Series { key, has_source, count: 1, counted: 1, last, last_time });
+        self.series.insert(fingerprint, Series { key, teller, count: 1, counted: 1, last, last_time });
     }
 
-    fn create<T: Object + Send + Sync + 'static>(&self, object: T, requests: &mut JoinSet<()>) {
-        let client = self.client.clone();
+    fn create<T: Object + Send + Sync + 'static>(&self, object: T, teller: Teller, requests: &mut JoinSet<()>) {
+        let client = self.client.clone().speaking_as(teller.agent);
         requests.spawn(async move {
             if let Err(failure) = client.create(&object).await {
                 debug!(event = object.metadata().name, error = %failure, "an event was not written");
@@ -343,13 +354,14 @@ impl Writer {
         for series in self.series.values_mut().filter(|series| series.count > series.counted) {
             series.counted = series.count;
             let (count, last) = (series.count, series.last_time);
-            let (client, key, has_source) = (self.client.clone(), series.key.clone(), series.has_source);
+            let (client, key) = (self.client.clone(), series.key.clone());
+            let Teller { agent, has_source, .. } = series.teller;
             let body = match has_source {
                 false => json!({"series": {"count": count, "lastObservedTime": last}}),
                 true => json!({"count": count, "lastTimestamp": Time::new(last.timestamp())}),
             };
             requests.spawn(async move {
-                let patch = Patch::merge(body, "kueue");
+                let patch = Patch::merge(body, agent);
                 let counted = match has_source {
                     false => client.patch::<EventObject>(&key, &patch).await.map(drop),
                     true => client.patch::<CoreEvent>(&key, &patch).await.map(drop),

@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a sandbox that cannot be made fails its test")]
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -127,6 +128,26 @@ async fn jobs_wait_for_quota_run_and_end() {
     assert_eq!(bed.finished().await, 1);
     bed.pass(70).await;
     assert_eq!(bed.finished().await, 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_wrote_what_is_told_as_on_a_cluster() {
+    let bed = Bed::with_queue(8, 3).await;
+    bed.submit("job", 1, 5).await;
+    bed.pass(30).await;
+    for (kind, wanted) in [
+        ("api/v1/namespaces/default/pods", ["kube-controller-manager", "kubelet"].as_slice()),
+        (
+            "api/v1/namespaces/default/events",
+            ["kube-controller-manager", "kube-scheduler", "kubelet", "kueue"].as_slice(),
+        ),
+    ] {
+        let found = bed.get(&format!("/{kind}")).await;
+        let entries = found["items"].as_array().unwrap().iter().map(|item| &item["metadata"]["managedFields"]);
+        let entries = entries.flat_map(|entries| entries.as_array().unwrap());
+        let managers: BTreeSet<&str> = entries.map(|entry| entry["manager"].as_str().unwrap()).collect();
+        assert_eq!(Vec::from_iter(managers), wanted, "{kind}");
+    }
 }
 
 #[tokio::test(start_paused = true)]

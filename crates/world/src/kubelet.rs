@@ -41,9 +41,8 @@ use crate::feeds::{Feeds, Line, View};
 use crate::kinds::{Node, Pod, PodStatus};
 use crate::node::{has_failed, internal_ip, is_pretend};
 use crate::program::Program;
-use crate::{AT_ONCE, Parts, Start};
+use crate::{AT_ONCE, KUBELET, Parts, Start};
 
-const MANAGER: &str = "kubelet";
 const FIRST_RESTART: Duration = Duration::from_secs(10);
 const LAST_RESTART: Duration = Duration::from_secs(300);
 
@@ -204,7 +203,7 @@ pub(crate) fn connect(parts: &Parts, feeds: &mut Feeds) -> Start {
     let kubelets = Kubelets {
         client: parts.client.clone(),
         clock: parts.clock,
-        recorder: parts.recorder.named(MANAGER),
+        recorder: parts.recorder.named(KUBELET),
         defaults: Arc::clone(&parts.defaults),
         pods: feeds.pods.view(),
         nodes: feeds.nodes.view(),
@@ -283,7 +282,7 @@ impl Kubelets {
 
 impl Reconciler<Key> for Kubelets {
     fn name(&self) -> &'static str {
-        MANAGER
+        KUBELET
     }
 
     async fn reconcile(&self, key: &Key) -> Result<Next, Failure> {
@@ -324,7 +323,7 @@ impl Reconciler<Key> for Kubelets {
                 Act::Write(status) => {
                     let new = self.run_program(&pod, Pod { status: *status, ..(*pod).clone() }, key).await;
                     self.tell_of(&pod, &new.status);
-                    let Some(patch) = Patch::between(&*pod, &new, MANAGER) else { return Ok(Next::Done) };
+                    let Some(patch) = Patch::between(&*pod, &new, KUBELET) else { return Ok(Next::Done) };
                     let written = self.client.patch::<Pod>(key, &patch.of_status()).await?;
                     self.pods.until_seen(&written).await;
                     pod = Arc::new(written);

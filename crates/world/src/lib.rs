@@ -52,6 +52,8 @@ const AT_ONCE: usize = 32;
 
 /// The field manager of controllers that a real cluster runs together.
 const MANAGER: &str = "kube-controller-manager";
+const KUBELET: &str = "kubelet";
+const SCHEDULER: &str = "kube-scheduler";
 
 /// What begins to run when everything is listed.
 type Start = Box<dyn FnOnce(&mut JoinSet<()>) + Send>;
@@ -69,6 +71,7 @@ pub struct World {
 }
 
 /// What all controllers share.
+#[derive(Clone)]
 struct Parts {
     client: Client,
     clock: Clock,
@@ -122,7 +125,10 @@ impl World {
         let recorder = recorder.with_source();
         let parts = Parts { client, clock, recorder, defaults: Arc::new(defaults), program, temper };
         let mut feeds = Feeds::new();
-        let mut controllers = vec![kuberay::connect(&parts, &mut feeds), autoscaler::connect(&parts, &mut feeds)];
+        let mut controllers = vec![
+            kuberay::connect(&parts.of("kuberay-operator"), &mut feeds),
+            autoscaler::connect(&parts.of("cluster-autoscaler"), &mut feeds),
+        ];
         if !has_cluster {
             controllers.extend(cluster(&parts, &mut feeds));
         }
@@ -131,19 +137,28 @@ impl World {
             start(&mut tasks);
         }
         for node in nodes {
-            create_node(&parts, node).await;
+            create_node(&parts.of(KUBELET), node).await;
         }
         while tasks.join_next().await.is_some() {}
     }
 }
 
+impl Parts {
+    /// The same for the program of that name, as managed fields tell it.
+    fn of(&self, agent: &'static str) -> Self {
+        let (client, recorder) = (self.client.clone().speaking_as(agent), self.recorder.clone().speaking_as(agent));
+        Self { client, recorder, ..self.clone() }
+    }
+}
+
 /// What every cluster has.
 fn cluster(parts: &Parts, feeds: &mut Feeds) -> [Start; 13] {
+    let (kubelet, scheduler, parts) = (&parts.of(KUBELET), &parts.of(SCHEDULER), &parts.of(MANAGER));
     [
-        node::connect(parts, feeds),
-        kubelet::connect(parts, feeds),
+        node::connect(kubelet, feeds),
+        kubelet::connect(kubelet, feeds),
         eviction::connect(parts, feeds),
-        scheduler::connect(parts, feeds),
+        scheduler::connect(scheduler, feeds),
         job::connect(parts, feeds),
         cron_job::connect(parts, feeds),
         replica_set::connect(parts, feeds),

@@ -28,12 +28,11 @@ use tracing::debug;
 
 use crate::feeds::{Feeds, View};
 use crate::kinds::{Condition, Node, Pod, set_condition};
-use crate::{Parts, Start};
+use crate::{Parts, SCHEDULER, Start};
 use ledger::{Decision, Ledger};
 
 pub(crate) use fit::{is_selected, tolerates};
 
-const MANAGER: &str = "kube-scheduler";
 /// How many bindings may be under way.
 const AT_ONCE: usize = 32;
 
@@ -152,7 +151,7 @@ impl Scheduler {
         let mut new = pod.clone();
         let condition = Condition::new("PodScheduled", false, "Unschedulable", why, self.clock.time());
         set_condition(&mut new.status.conditions, condition);
-        if let Some(patch) = Patch::between(pod, &new, MANAGER) {
+        if let Some(patch) = Patch::between(pod, &new, SCHEDULER) {
             self.client.patch::<Pod>(key, &patch.of_status()).await?;
         }
         Ok(())
