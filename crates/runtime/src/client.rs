@@ -94,6 +94,19 @@ struct VersionedMeta {
     resource_version: String,
 }
 
+/// Which object was written, and what its version is since then.
+#[derive(Clone, Debug)]
+pub struct Stamp {
+    pub name: String,
+    pub version: String,
+}
+
+impl Stamp {
+    fn of(written: Versioned) -> Self {
+        Self { name: written.metadata.name, version: written.metadata.resource_version }
+    }
+}
+
 /// What happens to the objects that a deleted one owns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Dependents {
@@ -181,6 +194,13 @@ impl Client {
         self.read_object(Method::POST, target, "application/json", body).await
     }
 
+    /// The same for whoever needs no more of it than when it was.
+    pub async fn make<T: Object>(&self, object: &T) -> Result<Stamp, Failure> {
+        let body = encode(object)?;
+        let target = collection::<T>(&object.metadata().namespace);
+        self.read::<Versioned>(Method::POST, target, Some("application/json"), body).await.map(Stamp::of)
+    }
+
     /// Asks a question that is an object of a kind which is never stored, such as a review.
     pub async fn post<R: for<'de> Deserialize<'de>>(&self, path: &str, question: &Value) -> Result<R, Failure> {
         self.read(Method::POST, path.to_owned(), Some("application/json"), encode(question)?).await
@@ -189,6 +209,13 @@ impl Client {
     pub async fn patch<T: Object>(&self, key: &Key, patch: &Patch) -> Result<T, Failure> {
         let target = patch.query().after(object::<T>(key, patch.subresource()));
         self.read_object(Method::PATCH, target, patch.content_type(), encode(patch.body())?).await
+    }
+
+    /// The same for whoever needs no more of it than when it was.
+    pub async fn change<T: Object>(&self, key: &Key, patch: &Patch) -> Result<Stamp, Failure> {
+        let target = patch.query().after(object::<T>(key, patch.subresource()));
+        let (content_type, body) = (Some(patch.content_type()), encode(patch.body())?);
+        self.read::<Versioned>(Method::PATCH, target, content_type, body).await.map(Stamp::of)
     }
 
     /// Deletes the object with that identity; another one of the same name is left alone.

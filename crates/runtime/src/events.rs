@@ -300,7 +300,7 @@ impl Writer {
     fn create<T: Object + Send + Sync + 'static>(&self, object: T, teller: Teller, requests: &mut JoinSet<()>) {
         let client = self.client.clone().speaking_as(teller.agent);
         requests.spawn(async move {
-            if let Err(failure) = client.create(&object).await {
+            if let Err(failure) = client.make(&object).await {
                 debug!(event = object.metadata().name, error = %failure, "an event was not written");
             }
         });
@@ -363,8 +363,8 @@ impl Writer {
             requests.spawn(async move {
                 let patch = Patch::merge(body, agent);
                 let counted = match has_source {
-                    false => client.patch::<EventObject>(&key, &patch).await.map(drop),
-                    true => client.patch::<CoreEvent>(&key, &patch).await.map(drop),
+                    false => client.change::<EventObject>(&key, &patch).await,
+                    true => client.change::<CoreEvent>(&key, &patch).await,
                 };
                 if let Err(failure) = counted {
                     debug!(event = %key, error = %failure, "an event was not counted");

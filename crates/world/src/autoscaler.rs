@@ -147,8 +147,8 @@ impl Reconciler<Key> for Requests {
             self.scale_up(&request).await?;
         }
         if let Some(patch) = Patch::between(&*request, &answered, MANAGER) {
-            let written = self.client.patch::<ProvisioningRequest>(key, &patch.of_status()).await?;
-            self.requests.until_seen(&written).await;
+            let written = self.client.change::<ProvisioningRequest>(key, &patch.of_status()).await?;
+            self.requests.until_seen(&written.version).await;
         }
         Ok(again.map_or(Next::Done, |wait| Next::After(self.clock.wait(wait))))
     }
@@ -193,7 +193,7 @@ impl Requests {
     async fn scale_up(&self, request: &ProvisioningRequest) -> Result<(), Failure> {
         let all = machines(request, &self.pods_of(request).unwrap_or_default(), &self.defaults);
         for node in all.into_iter().filter(|node| self.nodes.get(&Key::of(node)).is_none()) {
-            match self.client.create(&node).await {
+            match self.client.make(&node).await {
                 Err(failure) if !failure.is_conflict() => return Err(failure),
                 _ => {}
             }

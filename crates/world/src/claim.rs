@@ -77,7 +77,7 @@ impl Reconciler<Key> for Claims {
         let mut free = (*claim).clone();
         free.metadata.finalizers.retain(|finalizer| finalizer != FINALIZER);
         let Some(patch) = Patch::between(&*claim, &free, MANAGER) else { return Ok(Next::Done) };
-        let freed = self.client.patch::<PersistentVolumeClaim>(key, &patch).await;
+        let freed = self.client.change::<PersistentVolumeClaim>(key, &patch).await;
         gone_is_fine(freed.map(|_| ())).map(|()| Next::Done)
     }
 }

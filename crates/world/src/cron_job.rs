@@ -232,12 +232,12 @@ impl CronJobs {
         events.into_iter().for_each(|event| self.tell(cron, event));
         if let Some(made) = self.create(cron, create).await? {
             status.active.push(reference(&made));
-            self.owned.view.until_seen(&made).await;
+            self.owned.view.until_seen(&made.metadata.resource_version).await;
         }
         let shown = CronJob { status, ..(**cron).clone() };
         if let Some(patch) = Patch::between(&**cron, &shown, MANAGER) {
-            let written = self.client.patch::<CronJob>(key, &patch.of_status()).await?;
-            self.crons.until_seen(&written).await;
+            let written = self.client.change::<CronJob>(key, &patch.of_status()).await?;
+            self.crons.until_seen(&written.version).await;
         }
         Ok(())
     }

@@ -152,10 +152,10 @@ impl Reconciler<Key> for DaemonSets {
         let (missing, gone) = plan(&set, &nodes, &pods);
         let mut last = None;
         for node in missing {
-            last = Some(self.client.create(&pod(&set, &node)).await?);
+            last = Some(self.client.make(&pod(&set, &node)).await?);
         }
         if let Some(last) = last {
-            self.owned.view.until_seen(&last).await;
+            self.owned.view.until_seen(&last.version).await;
         }
         for pod in gone {
             let deleted = self.client.delete::<Pod>(&Key::of(&*pod), &pod.metadata.uid, Dependents::Background).await;
@@ -163,8 +163,8 @@ impl Reconciler<Key> for DaemonSets {
         }
         let shown = DaemonSet { status: status(&set, &nodes, &pods), ..(*set).clone() };
         if let Some(patch) = Patch::between(&*set, &shown, MANAGER) {
-            let written = self.client.patch::<DaemonSet>(key, &patch.of_status()).await?;
-            self.sets.until_seen(&written).await;
+            let written = self.client.change::<DaemonSet>(key, &patch.of_status()).await?;
+            self.sets.until_seen(&written.version).await;
         }
         Ok(Next::Done)
     }

@@ -114,7 +114,7 @@ impl Deployments {
         set.spec.selector = selector;
         set.spec.template = template;
         let made = self.client.create(&set).await?;
-        self.owned.view.until_seen(&made).await;
+        self.owned.view.until_seen(&made.metadata.resource_version).await;
         Ok(made)
     }
 
@@ -126,13 +126,13 @@ impl Deployments {
         };
         if !says(&set.metadata.annotations) {
             let patch = Patch::merge(annotation(revision), MANAGER);
-            let written = self.client.patch::<ReplicaSet>(&Key::of(set), &patch).await?;
-            self.owned.view.until_seen(&written).await;
+            let written = self.client.change::<ReplicaSet>(&Key::of(set), &patch).await?;
+            self.owned.view.until_seen(&written.version).await;
         }
         if !says(&deployment.metadata.annotations) {
             let patch = Patch::merge(annotation(revision), MANAGER);
-            let written = self.client.patch::<Deployment>(&Key::of(deployment), &patch).await?;
-            self.deployments.until_seen(&written).await;
+            let written = self.client.change::<Deployment>(&Key::of(deployment), &patch).await?;
+            self.deployments.until_seen(&written.version).await;
         }
         Ok(())
     }
@@ -154,8 +154,8 @@ impl Deployments {
             let note = format!("Scaled {verb} replica set {name} from {from} to {replicas}");
             self.tell(deployment, "ScalingReplicaSet", note);
         }
-        let written = self.client.patch::<ReplicaSet>(&Key::of(set), &Patch::merge(body, MANAGER)).await?;
-        self.owned.view.until_seen(&written).await;
+        let written = self.client.change::<ReplicaSet>(&Key::of(set), &Patch::merge(body, MANAGER)).await?;
+        self.owned.view.until_seen(&written.version).await;
         Ok(())
     }
 
@@ -185,8 +185,8 @@ impl Deployments {
         let (status, again) = status::status(&deployment, current.as_deref(), old, self.clock.time());
         let shown = Deployment { status, ..(*deployment).clone() };
         if let Some(patch) = Patch::between(&*deployment, &shown, MANAGER) {
-            let written = self.client.patch::<Deployment>(key, &patch.of_status()).await?;
-            self.deployments.until_seen(&written).await;
+            let written = self.client.change::<Deployment>(key, &patch.of_status()).await?;
+            self.deployments.until_seen(&written.version).await;
         }
         let wait = |seconds: i64| self.clock.wait(Duration::from_secs(u64::try_from(seconds).unwrap_or(0)));
         Ok(again.map_or(Next::Done, |seconds| Next::After(wait(seconds))))

@@ -213,16 +213,16 @@ impl Addresses {
     ) -> Result<(), Failure> {
         let written = match known {
             Some(known) => match Patch::between(known, &wanted, MANAGER) {
-                Some(patch) => self.client.patch::<T>(&Key::of(known), &patch).await?,
+                Some(patch) => self.client.change::<T>(&Key::of(known), &patch).await?,
                 None => return Ok(()),
             },
             None => {
                 let meta = wanted.metadata_mut();
                 (meta.name, meta.namespace) = (name.to_owned(), service.namespace.clone());
-                self.client.create(&wanted).await?
+                self.client.make(&wanted).await?
             }
         };
-        view.until_seen(&written).await;
+        view.until_seen(&written.version).await;
         Ok(())
     }
 }

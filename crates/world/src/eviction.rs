@@ -129,7 +129,7 @@ impl Evictions {
             marked.status.phase = "Failed".to_owned();
         }
         let Some(patch) = Patch::between(pod, &marked, MANAGER) else { return Ok(()) };
-        match self.client.patch::<Pod>(key, &patch.of_status()).await {
+        match self.client.change::<Pod>(key, &patch.of_status()).await {
             Err(failure) if !failure.is_not_found() => Err(failure),
             _ => Ok(()),
         }

@@ -124,8 +124,8 @@ impl<T: Object> View<T> {
     }
 
     /// Waits until what was just written is seen here, so that the next look does not take it for missing.
-    pub(crate) async fn until_seen(&self, written: &T) {
-        let Ok(version) = written.metadata().resource_version.parse::<u64>() else { return };
+    pub(crate) async fn until_seen(&self, version: &str) {
+        let Ok(version) = version.parse::<u64>() else { return };
         // An informer that is gone, or had to list again, may never tell.
         let _ = tokio::time::timeout(SEEN_WITHIN, self.newest.reaches(version)).await;
     }

@@ -30,6 +30,7 @@ use kueue_runtime::clock::Clock;
 use kueue_runtime::events::{Event, Recorder, Regarding};
 use kueue_runtime::key::Key;
 use kueue_runtime::reconciler::{self, Next, Reconciler};
+use serde_json::json;
 use tokio::task::JoinSet;
 
 use crate::feeds::{Feeds, Line, Owned, View};
@@ -103,7 +104,7 @@ impl Jobs {
         }
         let mut last = None;
         for wanted in plan.create {
-            let made = self.client.create(&pod(job, wanted)).await;
+            let made = self.client.make(&pod(job, wanted)).await;
             let made = match made {
                 Ok(made) => made,
                 Err(failure) => {
@@ -111,16 +112,15 @@ impl Jobs {
                     return Err(failure);
                 }
             };
-            self.tell(job, false, "SuccessfulCreate", format!("Created pod: {}", made.metadata.name));
+            self.tell(job, false, "SuccessfulCreate", format!("Created pod: {}", made.name));
             last = Some(made);
         }
         if let Some(last) = last {
-            self.owned.view.until_seen(&last).await;
+            self.owned.view.until_seen(&last.version).await;
         }
-        let wanted = Job { status: plan.status, ..(**job).clone() };
-        if let Some(patch) = Patch::between(&**job, &wanted, MANAGER) {
-            let written = self.client.patch::<Job>(key, &patch.of_status()).await?;
-            self.jobs.until_seen(&written).await;
+        if let Some(patch) = Patch::of_statuses(&**job, &job.status, &plan.status, MANAGER) {
+            let written = self.client.change::<Job>(key, &patch).await?;
+            self.jobs.until_seen(&written.version).await;
         }
         for (is_warning, reason, note) in plan.events {
             self.tell(job, is_warning, &reason, note);
@@ -132,16 +132,17 @@ impl Jobs {
     async fn untrack(&self, pods: &[Arc<Pod>]) -> Result<(), Failure> {
         let mut last = None;
         for pod in pods.iter().filter(|pod| pod.is_tracked()) {
-            let mut free = (**pod).clone();
-            free.metadata.finalizers.retain(|finalizer| finalizer != FINALIZER);
-            let Some(patch) = Patch::between(&**pod, &free, MANAGER) else { continue };
-            match self.client.patch::<Pod>(&Key::of(&**pod), &patch).await {
+            let kept = pod.metadata.finalizers.iter().filter(|finalizer| *finalizer != FINALIZER);
+            let kept = Some(kept.collect::<Vec<_>>()).filter(|kept| !kept.is_empty());
+            let metadata = json!({"finalizers": kept, "resourceVersion": pod.metadata.resource_version});
+            let patch = Patch::merge(json!({"metadata": metadata}), MANAGER);
+            match self.client.change::<Pod>(&Key::of(&**pod), &patch).await {
                 Ok(written) => last = Some(written),
                 Err(failure) => gone_is_fine(Err(failure))?,
             }
         }
         if let Some(last) = last {
-            self.owned.view.until_seen(&last).await;
+            self.owned.view.until_seen(&last.version).await;
         }
         Ok(())
     }

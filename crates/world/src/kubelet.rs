@@ -323,10 +323,12 @@ impl Reconciler<Key> for Kubelets {
                 Act::Write(status) => {
                     let new = self.run_program(&pod, Pod { status: *status, ..(*pod).clone() }, key).await;
                     self.tell_of(&pod, &new.status);
-                    let Some(patch) = Patch::between(&*pod, &new, KUBELET) else { return Ok(Next::Done) };
-                    let written = self.client.patch::<Pod>(key, &patch.of_status()).await?;
-                    self.pods.until_seen(&written).await;
-                    pod = Arc::new(written);
+                    let patch = Patch::of_statuses(&*pod, &pod.status, &new.status, KUBELET);
+                    let Some(patch) = patch else { return Ok(Next::Done) };
+                    let written = self.client.change::<Pod>(key, &patch).await?;
+                    self.pods.until_seen(&written.version).await;
+                    let Some(seen) = self.pods.get(key) else { return Ok(Next::Done) };
+                    pod = seen;
                 }
             }
         }

@@ -174,7 +174,7 @@ fn cluster(parts: &Parts, feeds: &mut Feeds) -> [Start; 13] {
 /// Makes a node, unless there is one of that name.
 async fn create_node(parts: &Parts, manifest: Value) {
     let node = node::pretended(manifest, &parts.defaults);
-    match parts.client.create(&node).await {
+    match parts.client.make(&node).await {
         Err(failure) if !failure.is_conflict() => {
             warn!(node = node.metadata.name, error = %failure, "cannot make a node");
         }

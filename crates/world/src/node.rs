@@ -99,12 +99,12 @@ impl Reconciler<Key> for Nodes {
         let mut wanted = (*node).clone();
         wanted.status = status(&node, has_failed, self.clock.time());
         if let Some(patch) = Patch::between(&*node, &wanted, MANAGER) {
-            self.client.patch::<Node>(key, &patch.of_status()).await?;
+            self.client.change::<Node>(key, &patch.of_status()).await?;
             return Ok(Next::Done);
         }
         wanted.spec.taints = taints(&node, has_failed, self.clock.time());
         if let Some(patch) = Patch::between(&*node, &wanted, MANAGER) {
-            self.client.patch::<Node>(key, &patch).await?;
+            self.client.change::<Node>(key, &patch).await?;
         }
         Ok(Next::Done)
     }

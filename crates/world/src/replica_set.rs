@@ -118,8 +118,8 @@ impl Reconciler<Key> for ReplicaSets {
         }
         let shown = ReplicaSet { status: status(&set, &pods, created), ..(*set).clone() };
         if let Some(patch) = Patch::between(&*set, &shown, MANAGER) {
-            let written = self.client.patch::<ReplicaSet>(key, &patch.of_status()).await?;
-            self.sets.until_seen(&written).await;
+            let written = self.client.change::<ReplicaSet>(key, &patch.of_status()).await?;
+            self.sets.until_seen(&written.version).await;
         }
         Ok(Next::Done)
     }
@@ -129,9 +129,9 @@ impl ReplicaSets {
     async fn create(&self, set: &ReplicaSet, count: usize) -> Result<i32, Failure> {
         let mut last = None;
         for _ in 0..count {
-            match self.client.create(&pod_of(set, &set.spec.template)).await {
+            match self.client.make(&pod_of(set, &set.spec.template)).await {
                 Ok(pod) => {
-                    self.tell(set, false, "SuccessfulCreate", format!("Created pod: {}", pod.metadata.name));
+                    self.tell(set, false, "SuccessfulCreate", format!("Created pod: {}", pod.name));
                     last = Some(pod);
                 }
                 Err(failure) => {
@@ -141,7 +141,7 @@ impl ReplicaSets {
             }
         }
         if let Some(last) = last {
-            self.owned.view.until_seen(&last).await;
+            self.owned.view.until_seen(&last.version).await;
         }
         Ok(i32::try_from(count).unwrap_or(i32::MAX))
     }

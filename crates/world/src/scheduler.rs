@@ -152,7 +152,7 @@ impl Scheduler {
         let condition = Condition::new("PodScheduled", false, "Unschedulable", why, self.clock.time());
         set_condition(&mut new.status.conditions, condition);
         if let Some(patch) = Patch::between(pod, &new, SCHEDULER) {
-            self.client.patch::<Pod>(key, &patch.of_status()).await?;
+            self.client.change::<Pod>(key, &patch.of_status()).await?;
         }
         Ok(())
     }

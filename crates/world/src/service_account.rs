@@ -56,7 +56,7 @@ impl Reconciler<Key> for Accounts {
         }
         let mut new = ServiceAccount::default();
         (new.metadata.name, new.metadata.namespace) = (DEFAULT.to_owned(), key.name.to_string());
-        match self.client.create(&new).await {
+        match self.client.make(&new).await {
             Err(failure) if !failure.is_conflict() => Err(failure),
             _ => Ok(Next::Done),
         }

@@ -163,13 +163,13 @@ impl Reconciler<Key> for StatefulSets {
         let plan = plan(&set, &pods);
         let mut last = None;
         for number in &plan.create {
-            let made = self.client.create(&pod(&set, *number)).await?;
-            let note = format!("create Pod {} in StatefulSet {} successful", made.metadata.name, key.name);
+            let made = self.client.make(&pod(&set, *number)).await?;
+            let note = format!("create Pod {} in StatefulSet {} successful", made.name, key.name);
             self.tell(&set, "SuccessfulCreate", note);
             last = Some(made);
         }
         if let Some(last) = last {
-            self.owned.view.until_seen(&last).await;
+            self.owned.view.until_seen(&last.version).await;
         }
         for gone in pods.iter().filter(|pod| number(pod).is_some_and(|number| plan.delete.contains(&number))) {
             let deleted =
@@ -180,8 +180,8 @@ impl Reconciler<Key> for StatefulSets {
         }
         let shown = StatefulSet { status: status(&set, &pods, plan.create.len()), ..(*set).clone() };
         if let Some(patch) = Patch::between(&*set, &shown, MANAGER) {
-            let written = self.client.patch::<StatefulSet>(key, &patch.of_status()).await?;
-            self.sets.until_seen(&written).await;
+            let written = self.client.change::<StatefulSet>(key, &patch.of_status()).await?;
+            self.sets.until_seen(&written.version).await;
         }
         Ok(Next::Done)
     }

@@ -2,6 +2,7 @@
 //! at it. Passing over it in the text costs a fraction of reading it and throwing it away.
 
 use std::fmt;
+use std::marker::PhantomData;
 
 use serde::de::value::{BorrowedStrDeserializer, StrDeserializer};
 use serde::de::{DeserializeOwned, DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
@@ -16,6 +17,37 @@ pub(super) fn read<T: DeserializeOwned>(text: &[u8]) -> serde_json::Result<T> {
     let object = T::deserialize(Lean { inner: &mut json, place: Place::Object })?;
     json.end()?;
     Ok(object)
+}
+
+/// Reads an event of a watch with its object in one go; nothing when it has another form, or an object that is none of
+/// the kind.
+pub(super) fn read_event<T: DeserializeOwned>(line: &[u8]) -> Option<(&str, T)> {
+    let mut json = serde_json::Deserializer::from_str(std::str::from_utf8(line).ok()?);
+    let event = json.deserialize_map(Event(PhantomData)).ok()?;
+    json.end().ok()?;
+    Some(event)
+}
+
+/// The type of an event, and its object after it.
+struct Event<T>(PhantomData<T>);
+
+impl<'de, T: DeserializeOwned> Visitor<'de> for Event<T> {
+    type Value = (&'de str, T);
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the type of an event and its object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut fields: A) -> Result<Self::Value, A::Error> {
+        let unusual = || A::Error::custom("another form");
+        let r#type = fields.next_entry::<&str, &str>()?.filter(|(name, _)| *name == "type").ok_or_else(unusual)?.1;
+        fields.next_key::<&str>()?.filter(|name| *name == "object").ok_or_else(unusual)?;
+        let object = fields.next_value_seed(Lean { inner: PhantomData, place: Place::Object })?;
+        match fields.next_key::<&str>()? {
+            None => Ok((r#type, object)),
+            Some(_) => Err(unusual()),
+        }
+    }
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -183,6 +215,23 @@ mod tests {
         let mut lean = object.clone();
         lean["metadata"].as_object_mut().unwrap().remove("managedFields");
         assert_eq!(read::<Value>(object.to_string().as_bytes()).unwrap(), lean);
+    }
+
+    #[test]
+    fn an_event_of_the_usual_form_is_read_in_one_go() {
+        let object = json!({"metadata": {"name": "l", "managedFields": [{}]}, "spec": {"holderIdentity": "h"}});
+        let line = format!("{{\"type\":\"ADDED\",\"object\":{object}}}\n");
+        let (r#type, lease) = read_event::<Lease>(line.as_bytes()).unwrap();
+        assert_eq!((r#type, lease.metadata.name.as_str(), lease.metadata.rest.len()), ("ADDED", "l", 0));
+        for other in [
+            json!({"object": object, "type": "ADDED"}).to_string(),
+            line.replace("}}\n", "},\"more\":1}\n"),
+            line.replace("\"h\"", "1"),
+            line.repeat(2),
+            line[..line.len() / 2].to_owned(),
+        ] {
+            assert!(read_event::<Lease>(other.as_bytes()).is_none(), "{other}");
+        }
     }
 
     #[test]

@@ -1,7 +1,8 @@
 //! Changes to an object, as requests. Whole objects are never written: a type that does not know a field would drop it.
 
 use kueue_api::meta::Object;
-use serde_json::{Map, Value};
+use serde::Serialize;
+use serde_json::{Map, Value, json};
 
 use super::target::Query;
 
@@ -44,6 +45,14 @@ impl Patch {
     /// The same for the status.
     pub fn of_status(self) -> Self {
         Self { subresource: "status", ..self }
+    }
+
+    /// The merge patch that makes one status of an object of the other; none if they are equal.
+    pub fn of_statuses<T: Object, S: Serialize>(object: &T, old: &S, new: &S, manager: &'static str) -> Option<Self> {
+        let (before, after) = (serde_json::to_value(old).ok()?, serde_json::to_value(new).ok()?);
+        let status = difference(&before, &after)?;
+        let body = json!({"metadata": {"resourceVersion": object.metadata().resource_version}, "status": status});
+        Some(Self::merge(body, manager).of_status())
     }
 
     pub fn body(&self) -> &Value {
@@ -92,7 +101,6 @@ fn difference(old: &Value, new: &Value) -> Option<Value> {
 #[cfg(test)]
 mod tests {
     use kueue_api::core_v1::PriorityClass;
-    use serde_json::json;
 
     use super::*;
 
@@ -107,6 +115,17 @@ mod tests {
         ] {
             assert_eq!(difference(&old, &new), patch, "{old} {new}");
         }
+    }
+
+    #[test]
+    fn a_patch_of_a_status_says_nothing_of_the_rest() {
+        let metadata = kueue_api::meta::ObjectMeta { resource_version: "7".to_owned(), ..Default::default() };
+        let object = PriorityClass { metadata, ..PriorityClass::default() };
+        let patch = |old, new| Patch::of_statuses(&object, &old, &new, "me");
+        let changed = patch(json!({"a": 1, "b": [1]}), json!({"a": 1, "b": [2]})).unwrap();
+        assert_eq!(changed.body(), &json!({"metadata": {"resourceVersion": "7"}, "status": {"b": [2]}}));
+        assert_eq!(changed.subresource(), "status");
+        assert!(patch(json!({"a": 1}), json!({"a": 1})).is_none());
     }
 
     #[test]

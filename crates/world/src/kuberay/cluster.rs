@@ -153,15 +153,15 @@ impl Reconciler<Key> for Clusters {
         }
         let mut last = None;
         for pod in plan.create {
-            last = Some(self.client.create(&pod).await?);
+            last = Some(self.client.make(&pod).await?);
         }
         if let Some(last) = last {
-            self.owned.view.until_seen(&last).await;
+            self.owned.view.until_seen(&last.version).await;
         }
         let shown = RayCluster { status: plan.status, ..(*cluster).clone() };
         if let Some(patch) = Patch::between(&*cluster, &shown, MANAGER) {
-            let written = self.client.patch::<RayCluster>(key, &patch.of_status()).await?;
-            self.clusters.until_seen(&written).await;
+            let written = self.client.change::<RayCluster>(key, &patch.of_status()).await?;
+            self.clusters.until_seen(&written.version).await;
         }
         Ok(Next::Done)
     }

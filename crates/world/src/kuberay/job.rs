@@ -288,8 +288,8 @@ impl Reconciler<Key> for Jobs {
         }
         if plan.needs_submitter && submitter.is_none() {
             let wanted: Job = serde_json::from_value(submitter_of(&job, &self.defaults.domain)).unwrap_or_default();
-            let made = self.client.create(&wanted).await?;
-            self.submitters.until_seen(&made).await;
+            let made = self.client.make(&wanted).await?;
+            self.submitters.until_seen(&made.version).await;
         }
         if let Some(submitter) = submitter.filter(|_| plan.clears) {
             let deleted = self.client.delete::<Job>(key, &submitter.metadata.uid, Dependents::Background).await;
@@ -301,8 +301,8 @@ impl Reconciler<Key> for Jobs {
         }
         let shown = RayJob { status: plan.status, ..(*job).clone() };
         if let Some(patch) = Patch::between(&*job, &shown, MANAGER) {
-            let written = self.client.patch::<RayJob>(key, &patch.of_status()).await?;
-            self.jobs.until_seen(&written).await;
+            let written = self.client.change::<RayJob>(key, &patch.of_status()).await?;
+            self.jobs.until_seen(&written.version).await;
         }
         Ok(plan.again.map_or(Next::Done, |wait| Next::After(self.clock.wait(wait))))
     }
@@ -311,8 +311,8 @@ impl Reconciler<Key> for Jobs {
 impl Jobs {
     async fn make_cluster(&self, job: &RayJob) -> Result<(), Failure> {
         let Some(spec) = job.spec.ray_cluster_spec.clone() else { return Ok(()) };
-        let made = self.client.create(&cluster_of(job, &job.status.ray_cluster_name, spec)).await?;
-        self.clusters.until_seen(&made).await;
+        let made = self.client.make(&cluster_of(job, &job.status.ray_cluster_name, spec)).await?;
+        self.clusters.until_seen(&made.version).await;
         Ok(())
     }
 }

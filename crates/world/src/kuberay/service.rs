@@ -70,8 +70,8 @@ impl Reconciler<Key> for Services {
             };
         }
         if let Some(patch) = Patch::between(&*service, &shown, MANAGER) {
-            let written = self.client.patch::<RayService>(key, &patch.of_status()).await?;
-            self.services.until_seen(&written).await;
+            let written = self.client.change::<RayService>(key, &patch.of_status()).await?;
+            self.services.until_seen(&written.version).await;
         }
         Ok(Next::Done)
     }
@@ -83,7 +83,7 @@ impl Services {
         let key = Key::new(service.metadata.namespace.as_str(), name);
         let Some(cluster) = self.clusters.get(&key) else {
             let made = self.client.create(&cluster_of(service, name, service.spec.ray_cluster_config.clone())).await?;
-            self.clusters.until_seen(&made).await;
+            self.clusters.until_seen(&made.metadata.resource_version).await;
             return Ok(Arc::new(made));
         };
         let wanted = RayCluster { spec: service.spec.ray_cluster_config.clone(), ..(*cluster).clone() };
