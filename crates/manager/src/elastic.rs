@@ -4,10 +4,7 @@ use std::sync::Arc;
 
 use kueue_core::gates::{Gate, Gates};
 use kueue_jobs::opened::OnOpened;
-use kueue_jobs::ungater::controller::{
-    Ungater, of_elastic_job, pod_slice_values, queue_pod, queue_slice, slice_values,
-};
-use kueue_runtime::informer::Informer;
+use kueue_jobs::ungater::controller::{Ungater, pod_slice_values, queue_pod, queue_slice, slice_values};
 use kueue_runtime::key::Key;
 use kueue_runtime::queue::WorkQueue;
 use kueue_runtime::reconciler::starter;
@@ -25,16 +22,17 @@ pub(crate) fn connect(
 ) -> impl Fn(&mut JoinSet<()>) + use<> {
     let connected = gates.enabled(Gate::ElasticJobsViaWorkloadSlices).then(|| {
         let queue: Arc<WorkQueue<Key>> = Arc::default();
-        let mut pods = Informer::new(of_elastic_job);
+        let pods = informers.pods();
         pods.listen({
             let queue = Arc::clone(&queue);
             move |delta| queue_pod(delta, &queue)
         });
+        let store = pods.store();
         informers.workloads.listen({
             let queue = Arc::clone(&queue);
             move |delta| queue_slice(delta, gates, &queue)
         });
-        let (workloads, store) = (informers.workloads.store(), pods.store());
+        let workloads = informers.workloads.store();
         let ungater = Ungater {
             client: shared.client.clone(),
             clock: shared.clock,
@@ -45,7 +43,6 @@ pub(crate) fn connect(
             pods: store,
             on_opened,
         };
-        informers.add(pods);
         starter(queue, ungater, at_once(&shared.config, "Workload.kueue.x-k8s.io"), &shared.meters)
     });
     move |tasks| connected.iter().for_each(|start| start(tasks))

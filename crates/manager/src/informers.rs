@@ -11,6 +11,7 @@ use kueue_controllers::feed::{feed, feed_limit_ranges, feed_runtime_classes, fee
 use kueue_controllers::local_queue::queue_values;
 use kueue_controllers::owner::Input;
 use kueue_controllers::priority_class::class_values;
+use kueue_jobs::kinds::pod::{self, Pod};
 use kueue_jobs::reconciler::{Stores, owner_values};
 use kueue_runtime::client::Client;
 use kueue_runtime::informer::{Index, Informer, Unseen, without_managed_fields};
@@ -43,6 +44,8 @@ pub(crate) struct Informers {
     pub(crate) by_class: Index,
     /// LocalQueues by their ClusterQueue.
     pub(crate) by_cluster_queue: Index,
+    /// Pods as far as their admission goes; watched when somebody asks for them.
+    pods: Option<Informer<Pod>>,
     /// Those of other kinds.
     others: Vec<(watch::Receiver<bool>, Start)>,
     /// Those of kinds that the API server may not know yet: nobody waits for all of them.
@@ -84,6 +87,7 @@ impl Informers {
             by_owner,
             by_class,
             by_cluster_queue,
+            pods: None,
             others: Vec::new(),
             late: Vec::new(),
         };
@@ -100,6 +104,11 @@ impl Informers {
         feed_runtime_classes(&mut all.runtime_classes, inputs.clone());
         feed_workloads(&mut all.workloads, inputs.clone());
         all
+    }
+
+    /// Pods, for whoever admits them or lets them run.
+    pub(crate) fn pods(&mut self) -> &mut Informer<Pod> {
+        self.pods.get_or_insert_with(|| Informer::new(pod::project))
     }
 
     /// What jobs of all kinds are looked at with.
@@ -146,6 +155,7 @@ impl Informers {
             prepare(self.priority_classes),
             prepare(self.workloads),
         ];
+        all.extend(self.pods.map(prepare));
         all.extend(self.others);
         for start in self.late {
             start(client.clone(), tasks);

@@ -14,7 +14,7 @@ use kueue_jobs::kinds::statefulset::{self, StatefulSet};
 use kueue_jobs::owners::Owners;
 use kueue_jobs::reconciler::{JobReconciler, controller_values};
 use kueue_jobs::step::Settings;
-use kueue_runtime::informer::{Informer, Store, Unseen};
+use kueue_runtime::informer::{Store, Unseen};
 use kueue_runtime::key::Key;
 use kueue_runtime::queue::WorkQueue;
 use kueue_runtime::reconciler::starter;
@@ -42,12 +42,11 @@ pub(crate) fn connect(
         return Vec::new();
     }
     let gates = settings.gates;
-    let mut informer: Informer<Pod> = Informer::new(pod::project);
-    let pods = informer.store();
+    let pods = informers.pods().store();
     let by_group = pods.index(group_values(gates));
     let unseen = Arc::new(Unseen::new(Arc::clone(&pods)));
     let (queue, expectations): (Arc<WorkQueue<Request>>, Arc<Expectations>) = Default::default();
-    informer.listen({
+    informers.pods().listen({
         let (queue, expectations, unseen) = (Arc::clone(&queue), Arc::clone(&expectations), Arc::clone(&unseen));
         move |delta| {
             unseen.on_delta(delta);
@@ -70,7 +69,7 @@ pub(crate) fn connect(
             let queue = Arc::clone(&queue);
             move |delta| queue.add(delta.key.clone())
         });
-        informer.listen({
+        informers.pods().listen({
             let queue = Arc::clone(&queue);
             move |delta| statefulset::reconciler::on_pod(delta, &queue)
         });
@@ -88,7 +87,6 @@ pub(crate) fn connect(
         };
         starts.push(Box::new(starter(queue, reconciler, at_once(&shared.config, "StatefulSet.apps"), &shared.meters)));
     }
-    informers.add(informer);
     starts
 }
 

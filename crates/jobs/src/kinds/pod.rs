@@ -29,6 +29,7 @@ use crate::job::{self, BadPodSets, CannotStart, Finish, Stop, StopReason, Write}
 use crate::pod_shape::role_hash;
 use crate::reconciler::TERMINATION_TARGET;
 use crate::topology_request::{BadTopologyRequest, PodIndexes, topology_request};
+use crate::ungater::slice_name;
 use crate::webhook::{Around, Unanswerable};
 
 const GROUP: &str = "";
@@ -93,7 +94,7 @@ pub fn group_name(meta: &ObjectMeta, gates: Gates) -> Option<&str> {
 pub fn project(mut pod: Pod) -> Pod {
     pod.metadata.rest.remove("managedFields");
     let is_over = pod.is_terminated() && !pod.has_finalizer();
-    if is_over || !(pod.is_managed() || pod.is_held_by_parent()) {
+    if is_over || !(pod.is_managed() || pod.is_held_by_parent() || slice_name(&pod).is_some()) {
         pod.spec = PodSpec::default();
         pod.status.conditions.clear();
     }

@@ -31,19 +31,6 @@ pub fn pod_slice_values(pod: &Pod) -> Vec<String> {
     slice_name(pod).map(|name| format!("{}/{name}", pod.metadata.namespace)).into_iter().collect()
 }
 
-/// What of a pod is kept: nothing but its name where it is none of an elastic job.
-pub fn of_elastic_job(mut pod: Pod) -> Pod {
-    pod.metadata.rest.remove("managedFields");
-    if slice_name(&pod).is_some() {
-        return pod;
-    }
-    let mut bare = Pod::default();
-    bare.metadata.name = pod.metadata.name;
-    bare.metadata.namespace = pod.metadata.namespace;
-    bare.metadata.resource_version = pod.metadata.resource_version;
-    bare
-}
-
 /// Asks for a look at the job whose slice may let pods run.
 pub fn queue_slice(delta: &Delta<Workload>, gates: Gates, queue: &WorkQueue<Key>) {
     if let Some(workload) = delta.new.as_ref().filter(|workload| lets_run(&workload.object, gates)) {

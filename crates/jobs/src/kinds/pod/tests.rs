@@ -120,6 +120,8 @@ fn of_foreign_and_finished_pods_little_is_kept() {
     assert_eq!(of(json!({}), json!([]), "Running"), 0);
     assert_eq!(of(ours(), json!(["kueue.x-k8s.io/managed"]), "Succeeded"), 1);
     assert_eq!(of(ours(), json!([]), "Succeeded"), 0);
+    let sliced = json!({"metadata": {"annotations": {"kueue.x-k8s.io/workload": "w"}}, "spec": spec});
+    assert_eq!(project(serde_json::from_value(sliced).unwrap()).spec.containers.len(), 1, "it may wait for a slice");
 }
 
 #[test]
