@@ -149,7 +149,8 @@ impl Engine {
         if status.is_true(ConditionKind::DeactivationTarget) {
             let before = self.before(id);
             let key = self.workloads[id].key.clone();
-            self.workloads[id].is_active = false;
+            let workload = &mut self.workloads[id];
+            (workload.is_active, workload.is_going_off) = (false, true);
             self.effects.push(Effect::Deactivate(key));
             self.on_workload_changed(id, &before, now);
             return Some(Step::Taken);

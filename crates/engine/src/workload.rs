@@ -56,6 +56,8 @@ pub(crate) struct Workload {
     pub(crate) priority: i64,
     pub(crate) priority_class: Option<PriorityClass>,
     pub(crate) is_active: bool,
+    /// It is to be switched off, and the API server does not say so yet: whoever decides next would count its quota.
+    pub(crate) is_going_off: bool,
     pub(crate) gated_by: Option<Name>,
     /// The slice whose place it takes.
     pub(crate) replaces: Option<Key>,
@@ -244,7 +246,7 @@ impl Workload {
     pub(crate) fn holds_quota(&self) -> bool {
         self.status.has_reservation()
             && self.status.admission.is_some()
-            && self.is_active
+            && (self.is_active || self.is_going_off)
             && !self.status.is_true(ConditionKind::Finished)
     }
 

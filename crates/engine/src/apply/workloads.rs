@@ -78,6 +78,7 @@ impl Engine {
             priority,
             priority_class: spec.priority_class,
             is_active: spec.is_active,
+            is_going_off: false,
             gated_by: spec.gated_by,
             replaces: spec.replaces,
             variant: spec.variant,
@@ -136,6 +137,7 @@ impl Engine {
             && workload.priority == priority
             && workload.priority_class == spec.priority_class
             && workload.is_active == spec.is_active
+            && !workload.is_going_off
             && workload.max_execution_s == spec.max_execution_s
             && workload.preemption_gates == spec.preemption_gates
             && workload.invalid == spec.invalid;
@@ -170,6 +172,7 @@ impl Engine {
         workload.priority = priority;
         workload.priority_class = spec.priority_class;
         workload.is_active = spec.is_active;
+        workload.is_going_off = false;
         workload.gated_by = spec.gated_by;
         let was_slice = std::mem::replace(&mut workload.replaces, spec.replaces).is_some();
         let old_variant = std::mem::replace(&mut workload.variant, spec.variant);
@@ -265,7 +268,7 @@ impl Engine {
         self.recount_unadmitted(id);
         let workload = &self.workloads[id];
         let stage = workload.status.stage();
-        if stage == Stage::Finished || !workload.is_active {
+        if stage == Stage::Finished || !workload.is_active && !workload.holds_quota() {
             self.leave_queue(id);
             self.drop_claim(id);
             self.notify_associated(id);

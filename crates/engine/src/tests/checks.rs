@@ -68,6 +68,30 @@ fn a_retry_costs_the_quota_and_the_place_in_line() {
 }
 
 #[test]
+fn what_is_to_be_switched_off_has_its_quota_until_the_server_says_that_it_is() {
+    brief(
+        "queue a cpu=2 checks=k
+         job one cpu=2
+         job two cpu=2
+         cycle
+         check one k Rejected
+         cycle
+         off one
+         flush
+         cycle",
+        &expect![[r#"
+            cycle
+              start one: cpu in f
+              evict one (Deactivated)
+            cycle
+              wait two (WaitingForQuota)
+            cycle
+              start two: cpu in f
+        "#]],
+    );
+}
+
+#[test]
 fn a_rejection_switches_the_job_off() {
     brief(
         "queue a cpu=2 checks=k
