@@ -16,6 +16,7 @@ use kueue_runtime::reconciler::{self, Reconciler as _};
 use kueue_runtime::watch;
 use tokio::task::JoinSet;
 
+use crate::current::catch_up;
 use crate::informers::{self, Informers};
 use crate::{JobLines, Shared, at_once, frameworks};
 
@@ -100,6 +101,7 @@ fn connect<J: Job>(
         tasks.spawn(async move {
             // An informer that is gone tells nothing more; then everything ends.
             drop(synced.wait_for(|is_synced| *is_synced).await);
+            catch_up(&reconciler.client, &reconciler.jobs, "").await;
             reconciler::run(queue, reconciler, at_once).await;
         });
     }

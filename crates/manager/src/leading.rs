@@ -130,11 +130,12 @@ impl<R: Fn(&mut JoinSet<()>)> Decide<R> {
         }
     }
 
-    /// Waits until everything is known that the leader before wrote; for as long as it is our turn.
+    /// Waits until everything is known that the leader before decided; for as long as it is our turn. Those who look at
+    /// jobs wait on their own for what it did to these.
     async fn has_caught_up(&self, mut leading: watch::Receiver<bool>) -> bool {
         tokio::select! {
             biased;
-            () = current::catch_up(&self.client, &self.workloads) => true,
+            () = current::catch_up(&self.client, &self.workloads, "") => true,
             _ = leading.wait_for(|leads| !*leads) => false,
         }
     }

@@ -1,8 +1,11 @@
 //! Pods and groups of pods, and the jobs whose pods wait instead of them, connected to everything they depend on.
 
+use std::fmt::Display;
+use std::hash::Hash;
 use std::sync::Arc;
 
 use kueue_api::config::frameworks::POD;
+use kueue_api::kueue::names::label;
 use kueue_core::gates::Gates;
 use kueue_jobs::job::Job as _;
 use kueue_jobs::kinds::deployment;
@@ -17,10 +20,11 @@ use kueue_jobs::step::Settings;
 use kueue_runtime::informer::{Store, Unseen};
 use kueue_runtime::key::Key;
 use kueue_runtime::queue::WorkQueue;
-use kueue_runtime::reconciler::starter;
+use kueue_runtime::reconciler::{self, Reconciler};
 use kueue_runtime::watch;
 use tokio::task::JoinSet;
 
+use crate::current::catch_up;
 use crate::informers::{self, Informers};
 use crate::{JobLines, Shared, at_once};
 
@@ -60,8 +64,7 @@ pub(crate) fn connect(
     tasks.spawn(look_again(lines.look_again.subscribe(), Arc::clone(&pods), gates, Arc::clone(&queue)));
     let jobs = looks(shared, informers, settings, lines, &pods, &unseen);
     let reconciler = PodReconciler { jobs, by_group, expectations, needs_parent: !has(POD) };
-    let mut starts: Vec<Start> =
-        vec![Box::new(starter(queue, reconciler, at_once(&shared.config, "Pod"), &shared.meters))];
+    let mut starts = vec![start(shared, &pods, queue, reconciler, "Pod")];
     if has(statefulset::FRAMEWORK) {
         let (mut sets_informer, sets) = informers::new::<StatefulSet>();
         let queue: Arc<WorkQueue<Key>> = Arc::default();
@@ -85,9 +88,34 @@ pub(crate) fn connect(
             sets,
             recorder: shared.recorder.named(statefulset::EVENT_SOURCE),
         };
-        starts.push(Box::new(starter(queue, reconciler, at_once(&shared.config, "StatefulSet.apps"), &shared.meters)));
+        starts.push(start(shared, &pods, queue, reconciler, "StatefulSet.apps"));
     }
     starts
+}
+
+/// What begins to look at something that pods belong to, once it is known what the leader before did to them.
+fn start<K, R>(
+    shared: &Shared,
+    pods: &Arc<Store<Pod>>,
+    queue: Arc<WorkQueue<K>>,
+    reconciler: R,
+    kind_and_group: &str,
+) -> Start
+where
+    K: Clone + Eq + Hash + Display + Send + Sync + 'static,
+    R: Reconciler<K>,
+{
+    let at_once = at_once(&shared.config, kind_and_group);
+    shared.meters.follow(&queue, reconciler.name(), at_once);
+    let (client, pods, reconciler) = (shared.client.clone(), Arc::clone(pods), Arc::new(reconciler));
+    Box::new(move |tasks| {
+        let (client, pods) = (client.clone(), Arc::clone(&pods));
+        let running = reconciler::run(Arc::clone(&queue), Arc::clone(&reconciler), at_once);
+        tasks.spawn(async move {
+            catch_up(&client, &pods, &format!("{}={}", label::MANAGED, label::TRUE)).await;
+            running.await;
+        });
+    })
 }
 
 /// What looks at single pods, and does what is to be done about any.

@@ -144,9 +144,12 @@ impl Client {
         self.read(Method::GET, query.after(collection::<T>("")), None, Vec::new()).await
     }
 
-    /// The version of every object of a kind as it is now, without the objects.
-    pub async fn versions<T: Object>(&self) -> Result<BTreeMap<Key, String>, Failure> {
-        let bytes = self.ask(ONLY_METADATA, Method::GET, collection::<T>(""), None, Vec::new()).await?;
+    /// The version of every object of a kind that has these labels as it is now, without the objects.
+    pub async fn versions<T: Object>(&self, labels: &str) -> Result<BTreeMap<Key, String>, Failure> {
+        let mut query = Query::default();
+        query.push("labelSelector", labels);
+        let target = query.after(collection::<T>(""));
+        let bytes = self.ask(ONLY_METADATA, Method::GET, target, None, Vec::new()).await?;
         let listed: Versions =
             serde_json::from_slice(&bytes).map_err(|error| Failure::Unreadable(error.to_string()))?;
         let items = listed.items.unwrap_or_default().into_iter().map(|item| item.metadata);

@@ -68,9 +68,9 @@ async fn a_follower_writes_nothing_and_takes_over_at_once_when_it_may() {
     assert_eq!(bed.job("two").await["spec"]["suspend"], false);
 }
 
-/// A connection to a server that begins no watch with everything, and whose watches begin only after so long, as if all
-/// that happens were told late.
-fn late_client(bed: &Bed, wait: Duration) -> kube::Client {
+/// A connection to a server that begins no watch of a kind with everything, and whose watches of it begin only after so
+/// long, as if all that happens were told late.
+fn late_client(bed: &Bed, collection: &'static str, wait: Duration) -> kube::Client {
     let server = bed.server().clone();
     let token: http::HeaderValue =
         format!("Bearer {}", server.admin_token()).parse().unwrap_or(http::HeaderValue::from_static(""));
@@ -79,9 +79,10 @@ fn late_client(bed: &Bed, wait: Duration) -> kube::Client {
         let server = server.clone();
         async move {
             let query = request.uri().query().unwrap_or_default();
-            let is_watch = request.uri().path().ends_with("/workloads") && query.contains("watch=1");
+            let is_watch = request.uri().path() == collection && query.contains("watch=1");
             if is_watch && query.contains("sendInitialEvents") {
-                *request.uri_mut() = http::Uri::from_static("/apis/kueue.x-k8s.io/v1beta2/workloads?limit=wrong");
+                let wrong = format!("{collection}?limit=wrong").parse();
+                *request.uri_mut() = wrong.unwrap_or_default();
             } else if is_watch {
                 tokio::time::sleep(wait).await;
             }
@@ -96,7 +97,11 @@ async fn who_takes_over_sees_first_what_the_leader_before_wrote() {
     let bed = bed().await;
     let first = Replica::start(&bed, "a");
     bed.pass(1).await;
-    let late = bed.manager_over(CONFIG, "late", late_client(&bed, Duration::from_secs(30)));
+    let late = bed.manager_over(
+        CONFIG,
+        "late",
+        late_client(&bed, "/apis/kueue.x-k8s.io/v1beta2/workloads", Duration::from_secs(30)),
+    );
     let observer = late.observer();
     tokio::spawn(late.run());
     observer.ready().await;
@@ -113,6 +118,35 @@ async fn who_takes_over_sees_first_what_the_leader_before_wrote() {
     assert_eq!(bed.job("two").await["spec"]["suspend"], true, "all quota is with the first job");
     bed.end("one", "Complete").await;
     assert_eq!(bed.job("two").await["spec"]["suspend"], false);
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_takes_over_takes_no_job_for_stopped_that_the_leader_before_started() {
+    let bed = bed().await;
+    let class = json!({"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "WorkloadPriorityClass",
+        "metadata": {"name": "high"}, "value": 10});
+    bed.create("/apis/kueue.x-k8s.io/v1beta2/workloadpriorityclasses", &class).await;
+    let first = Replica::start(&bed, "a");
+    bed.submit("one", 2, "1").await;
+    bed.submit("two", 2, "1").await;
+    let late = bed.manager_over(CONFIG, "late", late_client(&bed, "/apis/batch/v1/jobs", Duration::from_secs(30)));
+    let observer = late.observer();
+    tokio::spawn(late.run());
+    bed.pass(10).await;
+    bed.end("one", "Complete").await;
+    bed.run_pods("two", 2).await;
+    first.end.send(()).unwrap_or_default();
+    first.running.await.unwrap_or_default();
+    bed.submit_labelled("urgent", 2, "1", json!({"kueue.x-k8s.io/priority-class": "high"})).await;
+    bed.pass(5).await;
+    assert_eq!(observer.role(), Some("leader"));
+    let is_stopped = async |name: &str| bed.job(name).await["spec"]["suspend"].clone();
+    assert_eq!((is_stopped("two").await, is_stopped("urgent").await), (false.into(), true.into()), "not seen yet");
+    bed.pass(30).await;
+    assert_eq!((is_stopped("two").await, is_stopped("urgent").await), (true.into(), true.into()), "its pods run");
+    bed.run_pods("two", 0).await;
+    bed.pass(2).await;
+    assert_eq!((is_stopped("two").await, is_stopped("urgent").await), (true.into(), false.into()));
 }
 
 #[tokio::test(start_paused = true)]
