@@ -200,6 +200,15 @@ impl Cluster {
         kueue_translate::workload(object, &around)
     }
 
+    /// Writes nothing of what the engine decided: what comes back is what was there before.
+    pub(crate) fn refuse(&mut self) {
+        let keys: Vec<String> = self.workloads.keys().cloned().collect();
+        for key in keys {
+            let change = self.change_of(&key);
+            self.engine.apply(change, self.now);
+        }
+    }
+
     /// Writes what the engine decided, and tells it that it is done.
     pub(crate) fn perform(&mut self, effects: &[Effect]) {
         let gates = self.engine.settings().gates;

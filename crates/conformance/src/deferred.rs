@@ -46,8 +46,8 @@ pub fn reason(package: &str, case: &Case) -> Option<&'static str> {
         return None;
     }
     let parts = case.parts();
-    // Steps of workloads know places, and the runner can refuse a write.
-    if package.starts_with("pkg-controller-core") {
+    // Their runners can refuse a write.
+    if package.starts_with("pkg-controller-core") || package == "pkg-scheduler" {
         let is_found_by_devices = package.ends_with("-indexer") && names_extended_resource(case.raw("want"));
         return (needs_devices(&parts) || is_found_by_devices).then_some(DEVICES);
     }

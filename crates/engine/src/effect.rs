@@ -104,4 +104,6 @@ pub struct Event {
     pub reason: Reason,
     /// In a sentence.
     pub message: String,
+    /// Told instead when what was decided cannot be written.
+    pub otherwise: Option<Box<Event>>,
 }

@@ -206,8 +206,19 @@ impl Engine {
         reason: impl Into<Reason>,
         message: String,
     ) {
+        let event = self.event(workload, is_warning, reason, message);
+        self.effects.push(Effect::Event(event));
+    }
+
+    pub(crate) fn event(
+        &self,
+        workload: WorkloadId,
+        is_warning: bool,
+        reason: impl Into<Reason>,
+        message: String,
+    ) -> Event {
         let workload = self.workloads[workload].key.clone();
         let message = text::event_message(message);
-        self.effects.push(Effect::Event(Event { workload, is_warning, reason: reason.into(), message }));
+        Event { workload, is_warning, reason: reason.into(), message, otherwise: None }
     }
 }

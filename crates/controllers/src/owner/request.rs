@@ -11,7 +11,7 @@ use kueue_api::meta::{ConditionStatus, Object as _, ObjectMeta};
 use kueue_engine::{Change, Condition, ConditionKind, Hold, Status, Verdict};
 use kueue_jobs::report::{self, Fact, Report};
 use kueue_runtime::client::{Client, Dependents, Failure, Patch};
-use kueue_runtime::events::{Event, Regarding};
+use kueue_runtime::events::{Event, Recorder, Regarding};
 use kueue_runtime::informer::without_managed_fields;
 use kueue_runtime::key::Key;
 use kueue_translate::{admission_patch, condition_patch, reclaimable_patch, status_from_engine};
@@ -349,7 +349,7 @@ impl Owner {
             // It is gone, or will be: the watch tells.
             Ok(None) => return self.after_answer(key, None, held),
             Err(failure) if failure.is_not_found() => return self.after_answer(key, None, held),
-            Err(failure) => self.on_failure(&key, &mut slot, sent, &failure),
+            Err(failure) => self.on_failure(&key, &mut slot, sent, announced, &failure),
         }
         self.after_answer(key, Some(slot), held);
     }
@@ -405,7 +405,7 @@ impl Owner {
         }
     }
 
-    fn on_failure(&mut self, key: &Key, slot: &mut Slot, sent: Sent, failure: &Failure) {
+    fn on_failure(&mut self, key: &Key, slot: &mut Slot, sent: Sent, announced: usize, failure: &Failure) {
         if failure.is_conflict() {
             debug!(workload = %key, error = %failure, "somebody was faster");
             // What is there decides whether what was decided still counts; errands and what jobs reported stay.
@@ -418,7 +418,14 @@ impl Owner {
         }
         let error = failure.to_string();
         match slot.is_news(&error) {
-            true => warn!(workload = %key, error, "cannot write, trying again until it works"),
+            true => {
+                warn!(workload = %key, error, "cannot write, trying again until it works");
+                for (event, recorder) in slot.events.iter().take(announced) {
+                    if let (Some(known), Some(otherwise)) = (self.known.get(key), &event.otherwise) {
+                        record(known, (**otherwise).clone(), recorder);
+                    }
+                }
+            }
             false => debug!(workload = %key, error, "still cannot write"),
         }
         let at = slot.postpone(&failure.waits());
@@ -449,14 +456,13 @@ fn grounds(object: &Workload) -> Workload {
 fn tell(known: &Workload, slot: &mut Slot, count: usize) {
     let count = count.min(slot.events.len());
     for (event, recorder) in slot.events.drain(..count) {
-        let kueue_engine::Event { is_warning, reason, message, .. } = event;
-        recorder.record(Event {
-            regarding: Regarding::of(known),
-            is_warning,
-            reason: reason.into_owned(),
-            note: message,
-        });
+        record(known, event, &recorder);
     }
+}
+
+fn record(known: &Workload, event: kueue_engine::Event, recorder: &Recorder) {
+    let kueue_engine::Event { is_warning, reason, message, .. } = event;
+    recorder.record(Event { regarding: Regarding::of(known), is_warning, reason: reason.into_owned(), note: message });
 }
 
 fn verdict(status: &ConditionStatus) -> Verdict {

@@ -10,7 +10,7 @@ use rustc_hash::FxHashMap;
 use super::entry::{Entry, Outcome, Refused, RequeueReason};
 use crate::apply::Before;
 use crate::change::QueueingStrategy;
-use crate::effect::{Decision, Key};
+use crate::effect::{Decision, Effect, Event, Key};
 use crate::engine::Engine;
 use crate::id::{FlavorId, Name, NodeId, WorkloadId};
 use crate::pending::{NoFit, Preemptor};
@@ -262,7 +262,19 @@ impl Engine {
         let stamp = self.stamp(id, now);
         self.workloads[id].status.evict(&eviction, stamp);
         self.emit_status(id, Decision::Evicted(Reason::Borrowed(eviction.reason)));
-        self.emit_event(id, false, eviction.event_reason(), eviction.message.to_string());
+        let why = self.message_of(entry);
+        let event = self.event(id, false, eviction.event_reason(), eviction.message.to_string());
+        // Where that is refused, it keeps what it has and comes again.
+        let otherwise = Some(Box::new(self.event(id, true, text::SECOND_PASS_FAILED, why)));
+        self.effects.push(Effect::Event(Event { otherwise, ..event }));
+    }
+
+    /// Why an entry got nothing.
+    fn message_of(&self, entry: &Entry) -> String {
+        match entry.message {
+            Some(message) => message.to_owned(),
+            None => entry.assignment.message(&self.workloads[entry.workload].pod_sets, &self.names),
+        }
     }
 
     fn victim_node(&self, target: Target) -> Option<NodeId> {
@@ -313,10 +325,7 @@ impl Engine {
     }
 
     fn send_back(&mut self, entry: Entry, taken_by: Option<Key>, touched: &mut Touched, now: Time) {
-        let mut message = match entry.message {
-            Some(message) => message.to_owned(),
-            None => entry.assignment.message(&self.workloads[entry.workload].pod_sets, &self.names),
-        };
+        let mut message = self.message_of(&entry);
         if entry.outcome == Outcome::Preempting {
             message.push_str(&text::pending_preemption(entry.targets.len()));
         }

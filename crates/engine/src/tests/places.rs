@@ -239,6 +239,24 @@ fn a_place_on_a_node_that_never_was_is_replaced() {
 }
 
 #[test]
+fn who_finds_no_other_place_is_evicted_or_says_why_that_could_not_be_written() {
+    check(
+        &story(
+            "job one cpu=3 required=host
+             delete one
+             holds one a f 3 at=gone:1
+             advance 1
+             cycle",
+        ),
+        &expect![[r#"
+            cycle
+              one EvictedDueToNodeFailures Workload was evicted as there was no replacement for unhealthy node(s): gone
+                or SecondPassFailed couldn't assign flavors to pod set main: topology "t" doesn't allow to fit any of 1 pod(s). Total nodes: 3; excluded: resource "cpu": 3
+        "#]],
+    );
+}
+
+#[test]
 fn places_that_cannot_be_read_are_given_up_and_found_anew() {
     check(
         &story(

@@ -151,6 +151,9 @@ impl Stage {
                 Effect::Event(_) if self.is_brief => {}
                 Effect::Event(event) => {
                     self.told += &format!("  {} {} {}\n", event.workload.name, event.reason, event.message);
+                    if let Some(otherwise) = event.otherwise {
+                        self.told += &format!("    or {} {}\n", otherwise.reason, otherwise.message);
+                    }
                 }
                 Effect::Status { workload, status, decision } => {
                     if let Some(told) = decided(&workload, &status, &decision).filter(|_| self.is_brief) {

@@ -25,12 +25,7 @@ pub(super) fn cycle(case: &Case) -> Result<(), Failure> {
     }
     let effects = cluster.engine.cycle(cluster.now);
     if case.has("admissionError") {
-        // No write succeeds, so what comes back is what was there before.
-        let keys: Vec<String> = cluster.workloads.keys().cloned().collect();
-        for key in keys {
-            let change = cluster.change_of(&key);
-            cluster.engine.apply(change, cluster.now);
-        }
+        cluster.refuse();
     } else {
         cluster.perform(&effects);
     }

@@ -33,14 +33,20 @@ pub(super) fn schedule(case: &Case) -> Result<(), Failure> {
         cluster.add(objects)?;
     }
     let settled = settled(&cluster);
-    let effects = cycle_for_places(&mut cluster);
+    let effects = match case.raw("patchStatusErr") {
+        Value::Null => cycle_for_places(&mut cluster),
+        error => refused_cycle(&mut cluster, error["status"]["code"] == 404),
+    };
     if !wanted_workloads(case).is_null() {
         same_workloads(wanted_workloads(case), &cluster)?;
     }
     same(case.raw("wantNewAssignments"), &new_assignments(&cluster, &settled), "assignments")?;
     same_left(case, &cluster)?;
-    if case.gates()?.enabled(Gate::UnadmittedWorkloadsObservability) && !case.has("patchStatusErr") {
+    if case.gates()?.enabled(Gate::UnadmittedWorkloadsObservability) {
         same_events(case, &effects, !case.has("eventCmpOpts"))?;
+    }
+    if case.has("patchStatusErr") && !case.has("wantEvents") {
+        equal(&0, &effects.len())?;
     }
     Ok(())
 }
@@ -63,6 +69,20 @@ fn cycle_for_places(cluster: &mut Cluster) -> Vec<Effect> {
     cluster.perform(&effects);
     cluster.engine.check_invariants();
     effects
+}
+
+/// The same where no status can be written. Returns what is told then: nothing about who is gone.
+fn refused_cycle(cluster: &mut Cluster, is_gone: bool) -> Vec<Effect> {
+    cluster.now = cluster.engine.next_timer().map_or(cluster.now, |at| at.max(cluster.now));
+    let decided = cluster.engine.cycle(cluster.now);
+    // What comes back is what was there before.
+    cluster.refuse();
+    cluster.engine.check_invariants();
+    let otherwise = |effect: Effect| match effect {
+        Effect::Event(event) => event.otherwise.map(|event| Effect::Event(*event)),
+        _ => None,
+    };
+    decided.into_iter().filter(|_| !is_gone).filter_map(otherwise).collect()
 }
 
 /// Who has quota gets places, although admissions wait until all pods run.
