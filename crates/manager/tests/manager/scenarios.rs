@@ -77,7 +77,7 @@ fn check_autoscaled(name: &str, weather: Weather, seed: u64) {
     let dead = Some((Duration::from_secs(90), Duration::from_secs(20)));
     let (silent, sold_out, failing) = (20, 20, 30);
     let (flapping, lying, expiring) = (20, 20, 20);
-    let temper = Temper { seed, silent, sold_out, failing, flapping, lying, expiring, revoking: 0, dead };
+    let temper = Temper { seed, silent, sold_out, failing, flapping, lying, expiring, revoking: 0, dead, until: None };
     play(name, weather, Some(temper), Line::InProcess);
 }
 

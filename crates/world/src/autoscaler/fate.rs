@@ -34,17 +34,23 @@ pub struct Temper {
     pub revoking: u8,
     /// It is dead again and again: so often, and so long each time.
     pub dead: Option<(Duration, Duration)>,
+    /// From then on it does only what it should, to requests that come later.
+    pub until: Option<Time>,
 }
 
 impl Temper {
     /// How long the autoscaler is still dead.
     pub(super) fn dead_for(&self, now: Time) -> Option<Duration> {
-        let (every, long) = self.dead.filter(|(every, _)| !every.is_zero())?;
+        let (every, long) = self.dead.filter(|(every, _)| !every.is_zero() && !self.is_over(now))?;
         let second = u64::try_from(now.timestamp().as_second()).unwrap_or(0);
         let into = Duration::from_secs(second % every.as_secs().max(1));
         // The period ends with its death, so that every world begins alive.
         let alive = every.saturating_sub(long);
         (into >= alive).then(|| every.saturating_sub(into))
+    }
+
+    fn is_over(&self, at: Time) -> bool {
+        self.until.is_some_and(|until| at >= until)
     }
 }
 
@@ -143,7 +149,8 @@ fn drawn(request: &ProvisioningRequest, temper: &Temper, trouble: &str, percent:
     (temper.seed, trouble, &request.metadata.namespace, &request.metadata.name).hash(&mut hasher);
     let number = hasher.finish();
     let seconds = (number / 100) % LONGEST.as_secs() + 1;
-    (number % 100 < u64::from(percent)).then(|| Duration::from_secs(seconds))
+    let is_hit = number % 100 < u64::from(percent) && !temper.is_over(request.metadata.creation_timestamp);
+    is_hit.then(|| Duration::from_secs(seconds))
 }
 
 pub(super) fn remaining(time: Duration, begin: Time, now: Time) -> Duration {

@@ -107,6 +107,16 @@ fn a_dead_autoscaler_lives_again() {
 }
 
 #[test]
+fn an_autoscaler_that_calms_down_does_what_it_should_from_then_on() {
+    let dead = Some((Duration::from_secs(60), Duration::from_secs(20)));
+    let until = |at: &str| Temper { silent: 100, dead, until: Some(at.parse().unwrap()), ..Temper::default() };
+    let is_calm = |at: &str| Fate::of(&request("w1-check-1", "", &json!({})), &until(at)) == Fate::default();
+    assert_eq!((is_calm(CREATED), is_calm("2026-01-01T00:00:01Z")), (true, false));
+    let is_dead = |at: &str| until(at).dead_for("2026-01-01T00:00:40Z".parse().unwrap()).is_some();
+    assert_eq!((is_dead("2026-01-01T00:00:40Z"), is_dead("2026-01-01T00:00:41Z")), (false, true));
+}
+
+#[test]
 fn classes_of_others_are_left_to_them() {
     assert_eq!(Class::named("example.com/other"), None);
 }
