@@ -51,9 +51,7 @@ const MOST_IDLE_CYCLES: u32 = 8;
 /// And at the latest for so long.
 const IDLE_CYCLES_EVERY: Duration = Duration::from_secs(1);
 
-/// An API server that answers within this has time to be told more than what was decided.
-const PROMPT: Duration = Duration::from_millis(10);
-/// So many Workloads are told at once why they wait then; else one after the other.
+/// So many Workloads are told at once why they wait while the API server has time; else one after the other.
 const MOST_TOLD_AT_ONCE: usize = 4;
 
 /// Something that became known.
@@ -130,8 +128,6 @@ pub struct Owner {
     untold: BTreeSet<(u64, Key)>,
     /// How many are being told.
     telling: usize,
-    /// How long the last of them took.
-    last_telling: Duration,
     /// When a failed request may be sent again.
     postponed: BTreeSet<(Instant, Key)>,
     requests: JoinSet<Answer>,
@@ -168,7 +164,6 @@ impl Owner {
             restless: BTreeSet::new(),
             untold: BTreeSet::new(),
             telling: 0,
-            last_telling: Duration::ZERO,
             postponed: BTreeSet::new(),
             requests: JoinSet::new(),
             serial: 0,

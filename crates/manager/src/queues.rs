@@ -11,6 +11,7 @@ use kueue_controllers::guard::{Guarded, Guards, has_other_references, references
 use kueue_controllers::local_queue::LocalQueues;
 use kueue_controllers::owner::Touched;
 use kueue_controllers::priority_class::{PriorityClasses, has_new_value};
+use kueue_runtime::client::Client;
 use kueue_runtime::informer::{Delta, Informer, Store};
 use kueue_runtime::key::Key;
 use kueue_runtime::queue::WorkQueue;
@@ -23,6 +24,11 @@ use crate::{Shared, at_once};
 
 /// Statuses of queues follow what happens in them after so long, so that a burst is one write.
 const BATCH: Duration = Duration::from_secs(1);
+/// Where the API server is slow to answer, they follow later, but at the latest after so long: nobody decides by them, and
+/// what they cost is taken from what was decided.
+const BATCH_AT_MOST: Duration = Duration::from_secs(5);
+/// So many answers of the API server fit between two statuses of a queue.
+const ANSWERS_BETWEEN: u32 = 100;
 /// More cohorts above each other than anybody has; a cycle ends here.
 const MOST_ANCESTORS: usize = 100;
 
@@ -48,7 +54,7 @@ pub(crate) fn connect(
     tasks: &mut JoinSet<()>,
 ) -> impl Fn(&mut JoinSet<()>) + use<> {
     let lines = Lines::default();
-    listen(informers, &lines);
+    listen(informers, &lines, &shared.client);
     let (client, clock, engine) = (shared.client.clone(), shared.clock, shared.engine.clone());
     let shares_fairly = shared.config.fair_sharing.is_some();
     let flavors = informers.flavors.store();
@@ -78,7 +84,7 @@ pub(crate) fn connect(
     let guard_checks = guards(shared, &informers.checks, &flavors);
     let guard_topologies = guards(shared, &informers.topologies, &flavors);
     let queues_and_cohorts = (informers.cluster_queues.store(), informers.cohorts.store());
-    tasks.spawn(forward(touched, lines.clone(), queues_and_cohorts, shares_fairly));
+    tasks.spawn(forward(touched, lines.clone(), queues_and_cohorts, shares_fairly, client.clone()));
     let at_once = |kind: &str| at_once(&shared.config, &format!("{kind}.kueue.x-k8s.io"));
     let (of_cluster_queues, of_local_queues) = (at_once("ClusterQueue"), at_once("LocalQueue"));
     let cluster_queues = starter(lines.cluster_queues, cluster_queues, of_cluster_queues, &shared.meters);
@@ -104,9 +110,9 @@ fn guards<T: Guarded>(shared: &Shared, informer: &Informer<T>, flavors: &Arc<Sto
     Guards { client, engine, objects: informer.store(), flavors: Arc::clone(flavors) }
 }
 
-fn listen(informers: &mut Informers, lines: &Lines) {
-    let line = Arc::clone(&lines.cluster_queues);
-    informers.cluster_queues.listen(move |delta| look_at(&line, delta));
+fn listen(informers: &mut Informers, lines: &Lines, client: &Client) {
+    let (line, asked) = (Arc::clone(&lines.cluster_queues), client.clone());
+    informers.cluster_queues.listen(move |delta| look_at(&line, delta, batch(asked.latency())));
     let (flavors, checks) = (Arc::clone(&lines.flavors), Arc::clone(&lines.checks));
     informers.cluster_queues.listen(move |delta| queue_references(delta, &flavors, &checks));
     // What jobs are told about a LocalQueue depends on the ClusterQueue behind it.
@@ -121,8 +127,8 @@ fn listen(informers: &mut Informers, lines: &Lines) {
             line.add(key);
         }
     });
-    let line = Arc::clone(&lines.local_queues);
-    informers.local_queues.listen(move |delta| look_at(&line, delta));
+    let (line, asked) = (Arc::clone(&lines.local_queues), client.clone());
+    informers.local_queues.listen(move |delta| look_at(&line, delta, batch(asked.latency())));
     let line = Arc::clone(&lines.cohorts);
     informers.cohorts.listen(move |delta| {
         let (old, new) = delta.sides();
@@ -153,16 +159,21 @@ fn listen(informers: &mut Informers, lines: &Lines) {
     });
 }
 
+/// How long after something happened in a queue its status is written, with answers of the API server after so long.
+fn batch(latency: Duration) -> Duration {
+    (latency * ANSWERS_BETWEEN).clamp(BATCH, BATCH_AT_MOST)
+}
+
 /// A queue changed. Where that is only its status, it most likely shows what we wrote: the next one is not due before
 /// its time.
-fn look_at<T: Object>(line: &Line, delta: &Delta<T>) {
+fn look_at<T: Object>(line: &Line, delta: &Delta<T>, batch: Duration) {
     let wanted = |queue: &T| {
         let ObjectMeta { generation, deletion_timestamp, finalizers, .. } = queue.metadata();
         (*generation, *deletion_timestamp, finalizers.clone())
     };
     let (old, new) = delta.sides();
     let is_status = old.is_some() && old.map(wanted) == new.map(wanted);
-    line.add_after(delta.key.clone(), if is_status { BATCH } else { Duration::ZERO });
+    line.add_after(delta.key.clone(), if is_status { batch } else { Duration::ZERO });
 }
 
 /// What a ClusterQueue refers to, or did, may be free to go.
@@ -184,21 +195,34 @@ async fn forward(
     lines: Lines,
     (cluster_queues, cohorts): (Arc<Store<ClusterQueue>>, Arc<Store<Cohort>>),
     shares_fairly: bool,
+    client: Client,
 ) {
     while let Some(touched) = touched.recv().await {
+        let batch = batch(client.latency());
         match touched {
-            Touched::LocalQueue(key) => lines.local_queues.add_after(key, BATCH),
+            Touched::LocalQueue(key) => lines.local_queues.add_after(key, batch),
             Touched::ClusterQueue(name) => {
                 if shares_fairly && let Some(queue) = cluster_queues.named(&name) {
                     let mut above = queue.spec.cohort_name.clone();
                     for _ in 0..MOST_ANCESTORS {
                         let Some(cohort) = cohorts.named(&above) else { break };
-                        lines.cohorts.add_after(Key::cluster(above.as_str()), BATCH);
+                        lines.cohorts.add_after(Key::cluster(above.as_str()), batch);
                         above.clone_from(&cohort.spec.parent_name);
                     }
                 }
-                lines.cluster_queues.add_after(Key::cluster(name), BATCH);
+                lines.cluster_queues.add_after(Key::cluster(name), batch);
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_slower_the_server_the_rarer_statuses_but_never_later_than_the_bound() {
+        let waits = [0, 5, 10, 30, 50, 60_000].map(|latency| batch(Duration::from_millis(latency)).as_millis());
+        assert_eq!(waits, [1000, 1000, 1000, 3000, 5000, 5000]);
     }
 }

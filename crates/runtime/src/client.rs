@@ -5,6 +5,7 @@
 
 mod any_kind;
 mod failure;
+mod latency;
 mod lean;
 mod limits;
 mod patch;
@@ -23,9 +24,11 @@ use kueue_api::meta::{ListMeta, Object};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
+use tokio::time::Instant;
 
 use crate::key::Key;
 use crate::meters::Meters;
+use latency::Latency;
 use target::{Query, collection, object};
 
 pub use failure::{Failure, LONGEST_WAIT};
@@ -45,6 +48,7 @@ const ONLY_METADATA: &str = "application/json;as=PartialObjectMetadataList;v=v1;
 pub struct Client {
     inner: kube::Client,
     limits: Limits,
+    latency: Latency,
     meters: Option<Meters>,
     agent: Option<&'static str>,
 }
@@ -116,7 +120,7 @@ pub enum Dependents {
 
 impl Client {
     pub fn new(inner: kube::Client, limits: Limits) -> Self {
-        Self { inner, limits, meters: None, agent: None }
+        Self { inner, limits, latency: Latency::default(), meters: None, agent: None }
     }
 
     /// The same, with its requests counted there.
@@ -128,6 +132,16 @@ impl Client {
     #[must_use]
     pub fn speaking_as(self, agent: &'static str) -> Self {
         Self { agent: Some(agent), ..self }
+    }
+
+    /// How long answers take of late.
+    pub fn latency(&self) -> Duration {
+        self.latency.mean()
+    }
+
+    /// Whether the server has time for more than what must be.
+    pub fn is_prompt(&self) -> bool {
+        self.latency.is_prompt()
     }
 
     pub async fn get<T: Object>(&self, key: &Key) -> Result<T, Failure> {
@@ -298,11 +312,14 @@ impl Client {
         body: Vec<u8>,
     ) -> Result<Bytes, Failure> {
         let _permit = self.limits.permit().await;
+        let began = Instant::now();
         let answer = within(ANSWER_WITHIN, async {
             let answer = self.send(accept, method, target, content_type, body).await?;
             collect(answer).await
         });
-        answer.await
+        let answer = answer.await;
+        self.latency.note(began.elapsed());
+        answer
     }
 
     async fn send(

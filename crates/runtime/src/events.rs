@@ -36,6 +36,8 @@ const CUT: &str = " ...";
 const BACKLOG: usize = 2000;
 /// One after the other: what was decided comes before what is told about it.
 const AT_ONCE: usize = 1;
+/// How long after one event the next is written while the server is busy: as many as Kueue's own limits allow.
+const REST: Duration = Duration::from_millis(50);
 /// How often the counts of series are written.
 const COUNT_EVERY: Duration = Duration::from_secs(30);
 /// An event that was not repeated for so long begins anew.
@@ -262,11 +264,17 @@ impl Writer {
     async fn run(mut self, mut events: mpsc::Receiver<(Event, Teller)>) {
         let mut requests = JoinSet::new();
         let mut tick = tokio::time::interval_at(Instant::now() + COUNT_EVERY, COUNT_EVERY);
+        let mut rests_until = None;
         loop {
             tokio::select! {
                 biased;
-                Some(_) = requests.join_next(), if !requests.is_empty() => {}
-                event = events.recv(), if requests.len() < AT_ONCE => match event {
+                Some(_) = requests.join_next(), if !requests.is_empty() => {
+                    // At the end nobody else is kept from anything.
+                    let rests = !self.client.is_prompt() && !events.is_closed();
+                    rests_until = rests.then(|| Instant::now() + REST);
+                }
+                () = sleep_until(rests_until), if rests_until.is_some() => rests_until = None,
+                event = events.recv(), if requests.len() < AT_ONCE && rests_until.is_none() => match event {
                     Some((event, teller)) => self.take(&event, teller, &mut requests),
                     None => break,
                 },
@@ -372,5 +380,11 @@ impl Writer {
             });
         }
         self.series.retain(|_, series| series.last.elapsed() < SERIES_ENDS_AFTER);
+    }
+}
+
+async fn sleep_until(end: Option<Instant>) {
+    if let Some(end) = end {
+        tokio::time::sleep_until(end).await;
     }
 }

@@ -1,7 +1,6 @@
 //! Workloads as they come in, and requests as they go out and are answered.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use kueue_api::kueue::names::{
     FIELD_MANAGER_ADMISSION, FIELD_MANAGER_KUEUE, FIELD_MANAGER_RECLAIMABLE_PODS, FINALIZER_RESOURCE_IN_USE, label,
@@ -21,7 +20,7 @@ use tracing::{debug, warn};
 
 use super::slot::{Errand, Sent, Slot, Urgency};
 use super::status::{Distance, distance, says_the_same};
-use super::{MOST_TOLD_AT_ONCE, Owner, PROMPT, engine_key};
+use super::{MOST_TOLD_AT_ONCE, Owner, engine_key};
 
 /// What all labels and annotations have in their names that mean something to us.
 const DOMAIN: &str = Workload::GROUP;
@@ -31,8 +30,8 @@ const DOMAIN: &str = Workload::GROUP;
 pub(super) struct Answer {
     key: Key,
     serial: u64,
-    /// How long it took to tell why a Workload waits, if that was it.
-    told: Option<Duration>,
+    /// Whether that was to tell why a Workload waits.
+    has_told: bool,
     /// The object as it is now; none when it is gone.
     outcome: Result<Option<Arc<Workload>>, Failure>,
 }
@@ -165,7 +164,7 @@ impl Owner {
         {
             self.send_of(key, false);
         }
-        let has_time = self.last_telling < PROMPT;
+        let has_time = self.client.is_prompt();
         while self.leads
             && self.telling < if has_time { MOST_TOLD_AT_ONCE } else { 1 }
             && let Some((_, key)) = self.untold.pop_first()
@@ -306,19 +305,12 @@ impl Owner {
         slot.under_way = Some(sent);
         let (key, serial) = (key.clone(), slot.serial);
         let request = request(self.client.clone(), key.clone());
-        let began = Instant::now();
-        self.requests.spawn(async move {
-            let outcome = request.await;
-            Answer { key, serial, told: tells.then(|| began.elapsed()), outcome }
-        });
+        self.requests.spawn(async move { Answer { key, serial, has_told: tells, outcome: request.await } });
     }
 
     pub(super) fn on_answer(&mut self, answer: Answer) {
-        let Answer { key, serial, told, outcome } = answer;
-        if let Some(took) = told {
-            self.telling -= 1;
-            self.last_telling = took;
-        }
+        let Answer { key, serial, has_told, outcome } = answer;
+        self.telling -= usize::from(has_told);
         let Some(mut slot) = self.slots.remove(&key).filter(|slot| slot.serial == serial) else { return };
         let Some(sent) = slot.under_way.take() else { return };
         let (held, announced) = (slot.held.take(), std::mem::take(&mut slot.announced));

@@ -100,3 +100,34 @@ async fn the_form_of_old_names_its_source_and_counts_by_itself() {
     assert_eq!((event.source.component.as_str(), event.message.as_str(), event.count), ("job-controller", "done", 2));
     assert!(event.last_timestamp.is_some());
 }
+
+/// When events are written, in milliseconds, by a server that takes so long for each.
+async fn written_at(answer_ms: u64) -> Vec<u128> {
+    let (asked, mut requests) = mpsc::unbounded_channel();
+    let service = tower::service_fn(move |_: http::Request<kube::client::Body>| {
+        asked.send(Instant::now()).unwrap();
+        async move {
+            tokio::time::sleep(Duration::from_millis(answer_ms)).await;
+            Ok::<_, std::convert::Infallible>(http::Response::new(kube::client::Body::from(b"{}".to_vec())))
+        }
+    });
+    let client = Client::new(kube::Client::new(service, "default"), Limits::new(8, None));
+    let clock = Clock::starting_at("2026-01-01T00:00:00Z".parse().unwrap());
+    let (recorder, writing) = Recorder::new(client, clock, "me-0".to_owned());
+    tokio::spawn(writing);
+    let begin = Instant::now();
+    for note in ["a", "b", "c", "d"] {
+        recorder.record(event("Pending", note));
+    }
+    let mut times = Vec::new();
+    for _ in 0..4 {
+        times.push((requests.recv().await.unwrap() - begin).as_millis());
+    }
+    times
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_slow_server_rests_between_events() {
+    assert_eq!(written_at(2).await, [0, 2, 4, 6]);
+    assert_eq!(written_at(100).await, [0, 150, 300, 450]);
+}
