@@ -13,7 +13,6 @@ use kueue_engine::{
     Change, CheckController, CheckSpec, CohortSpec, ConcurrentAdmission, LocalQueueSpec, Name, QueueCheckSpec,
     QueueSpec, TopologySpec,
 };
-use serde_json::json;
 
 use crate::workload::hash_of;
 
@@ -57,7 +56,7 @@ pub fn cluster_queue(object: &ClusterQueue) -> Change {
             .admission_scope
             .as_ref()
             .is_some_and(|scope| scope.admission_mode == AdmissionMode::UsageBasedAdmissionFairSharing),
-        revision: hash_of(&json!(spec)),
+        revision: hash_of(spec),
     }))
 }
 
@@ -83,7 +82,7 @@ pub fn cohort(object: &Cohort) -> Change {
         parent: name(&object.spec.parent_name),
         groups: groups(&object.spec.resource_groups),
         weight: weight(object.spec.fair_sharing.as_ref()),
-        revision: hash_of(&json!(object.spec)),
+        revision: hash_of(&object.spec),
     })
 }
 

@@ -1,5 +1,6 @@
 //! What the pods of a workload count for: defaults applied, resources left out and transformed.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use kueue_api::core_v1::{PodSpec, ResourceList, ResourceRequirements};
@@ -38,6 +39,23 @@ pub fn adjust(pod: &mut PodSpec, limits: &Summary, overheads: &BTreeMap<String, 
     }
     apply_defaults(pod, limits);
     use_limits_as_requests(pod);
+}
+
+/// The pod completed in that way; the same one where nothing is missing.
+pub(crate) fn adjusted<'p>(
+    pod: &'p PodSpec,
+    limits: &Summary,
+    overheads: &BTreeMap<String, ResourceList>,
+) -> Cow<'p, PodSpec> {
+    let has_overhead = pod.runtime_class_name.as_ref().is_some_and(|class| overheads.contains_key(class));
+    let has_defaults = ["Container", "Pod"].iter().any(|kind| limits.0.contains_key(*kind));
+    let lacks = |of: &ResourceRequirements| of.limits.keys().any(|name| !of.requests.contains_key(name));
+    let containers = pod.init_containers.iter().chain(&pod.containers).map(|container| &container.resources);
+    let mut pod = Cow::Borrowed(pod);
+    if has_overhead || has_defaults || containers.chain(&pod.resources).any(lacks) {
+        adjust(pod.to_mut(), limits, overheads);
+    }
+    pod
 }
 
 impl ResourceRules {
@@ -101,12 +119,13 @@ fn apply_defaults(pod: &mut PodSpec, limits: &Summary) {
 }
 
 /// Why the API server would refuse the pods, in the words a user reads.
-pub(crate) fn invalid(pods: &[PodSpec], limits: &Summary) -> Option<String> {
-    let above = requests_above_limits(pods);
+pub(crate) fn invalid(pods: &[Cow<'_, PodSpec>], limits: &Summary) -> Option<String> {
+    let pods = || pods.iter().map(|pod| &**pod);
+    let above = requests_above_limits(pods());
     if !above.is_empty() {
         return Some(format!("resources validation failed: {}", aggregate(&above)));
     }
-    let outside = outside_limit_ranges(pods, limits);
+    let outside = outside_limit_ranges(pods(), limits);
     (!outside.is_empty()).then(|| format!("resources didn't satisfy LimitRange constraints: {}", aggregate(&outside)))
 }
 

@@ -1,7 +1,9 @@
 //! A Workload as the engine sees it.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
-use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+use std::hash::{DefaultHasher, Hasher as _};
+use std::io::{self, Write};
 
 use kueue_api::core_v1::{Container, PodSpec, ResourceList};
 use kueue_api::kueue;
@@ -14,12 +16,12 @@ use kueue_core::csv;
 use kueue_engine::{
     Change, Key, Owner, PodSetSpec, PriorityClass, SliceSpec, TopologyRequest, VariantSpec, WorkloadSpec,
 };
-use serde_json::{Value, json};
+use serde::Serialize;
 
 use crate::metric_labels::MetricLabels;
 use crate::node::units;
 use crate::placement::placement;
-use crate::requests::{ResourceRules, adjust, invalid};
+use crate::requests::{ResourceRules, adjusted, invalid};
 use crate::status::status_to_engine;
 
 /// What a Workload's requests depend on besides the Workload.
@@ -44,10 +46,8 @@ pub fn runtime_classes(object: &Workload) -> Vec<String> {
 pub fn workload(object: &Workload, around: &Surroundings<'_>) -> Change {
     let spec = &object.spec;
     let meta = &object.metadata;
-    let mut pods: Vec<PodSpec> = spec.pod_sets.iter().map(|pod_set| pod_set.template.spec.clone()).collect();
-    for pod in &mut pods {
-        adjust(pod, around.limits, around.overheads);
-    }
+    let pods = spec.pod_sets.iter().map(|pod_set| &pod_set.template.spec);
+    let pods: Vec<Cow<'_, PodSpec>> = pods.map(|pod| adjusted(pod, around.limits, around.overheads)).collect();
     let boost = meta.annotations.get(annotation::PRIORITY_BOOST).and_then(|boost| boost.parse().ok());
     Change::Workload(Box::new(WorkloadSpec {
         namespace: meta.namespace.as_str().into(),
@@ -173,30 +173,37 @@ fn topology_request(request: &PodSetTopologyRequest) -> Option<TopologyRequest> 
 
 /// One number for everything about a template that scheduling can depend on.
 fn fingerprint(pod_set: &PodSet, pod: &PodSpec) -> u64 {
-    let containers = |containers: &[Container]| -> Vec<Value> {
-        let shape = |container: &Container| json!({"requests": container.resources.requests, "ports": container.rest.get("ports")});
-        containers.iter().map(shape).collect()
+    let containers = |containers: &'_ [Container]| {
+        let shape =
+            |container: &Container| (hash_of(&container.resources.requests), hash_of(&container.rest.get("ports")));
+        containers.iter().map(shape).collect::<Vec<_>>()
     };
-    let shape = json!({
-        "initContainers": containers(&pod.init_containers),
-        "containers": containers(&pod.containers),
-        "nodeSelector": pod.node_selector,
-        "affinity": pod.affinity,
-        "tolerations": pod.tolerations,
-        "runtimeClassName": pod.runtime_class_name,
-        "priority": pod.priority,
-        "topologySpreadConstraints": pod.rest.get("topologySpreadConstraints"),
-        "overhead": pod.overhead,
-        "resourceClaims": pod.resource_claims,
-        "resources": pod.resources.as_ref().map(|resources| &resources.requests),
-        "topologyRequest": pod_set.topology_request,
-    });
-    hash_of(&shape)
+    hash_of(&(
+        (containers(&pod.init_containers), containers(&pod.containers)),
+        (&pod.node_selector, &pod.affinity, &pod.tolerations),
+        (&pod.runtime_class_name, pod.priority, pod.rest.get("topologySpreadConstraints")),
+        (&pod.overhead, &pod.resource_claims, pod.resources.as_ref().map(|resources| &resources.requests)),
+        &pod_set.topology_request,
+    ))
 }
 
-/// The same number for the same value, in every run of the same build.
-pub(crate) fn hash_of(value: &Value) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    value.to_string().hash(&mut hasher);
-    hasher.finish()
+/// The same number for what is written in the same way, in every run of the same build.
+pub(crate) fn hash_of(value: &impl Serialize) -> u64 {
+    let mut hashing = Hashing(DefaultHasher::new());
+    serde_json::to_writer(&mut hashing, value).expect("what objects hold can be written as JSON");
+    hashing.0.finish()
+}
+
+/// Hashes what is written, without keeping it.
+struct Hashing(DefaultHasher);
+
+impl Write for Hashing {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.write(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
 }
