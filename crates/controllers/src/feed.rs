@@ -67,7 +67,7 @@ pub fn feed<T: Fed>(informer: &mut Informer<T>, inputs: UnboundedSender<Input>) 
 pub fn feed_workloads(informer: &mut Informer<Workload>, inputs: UnboundedSender<Input>) {
     informer.listen(move |delta| {
         let input = match &delta.new {
-            Some(new) => Input::Workload(Arc::clone(&new.object)),
+            Some(new) => Input::Workload(delta.key.clone(), Arc::clone(&new.object)),
             None => Input::WorkloadGone(delta.key.clone()),
         };
         send(&inputs, input);

@@ -59,8 +59,8 @@ const MOST_TOLD_AT_ONCE: usize = 4;
 pub enum Input {
     /// An object that the engine knows is like this, or gone.
     Changed(Change),
-    /// A Workload is like this.
-    Workload(Arc<Workload>),
+    /// A Workload is like this. It comes with the informer's key, so that there is one.
+    Workload(Key, Arc<Workload>),
     /// A Workload is gone.
     WorkloadGone(Key),
     /// A LimitRange is like this, or gone.
@@ -274,7 +274,7 @@ impl Owner {
                 self.touch_queues_of(&change);
                 self.apply(change);
             }
-            Input::Workload(object) => self.on_workload(object),
+            Input::Workload(key, object) => self.on_workload(&key, object),
             Input::WorkloadGone(key) => self.on_workload_gone(&key),
             Input::LimitRange(key, range) => {
                 let namespace = Arc::clone(&key.namespace);

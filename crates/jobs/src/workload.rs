@@ -1,6 +1,7 @@
 //! The Workload that stands for a job: how it is made, and whether it still fits.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use kueue_api::core_v1::{Container, PriorityClass};
 use kueue_api::kueue::names::{FINALIZER_RESOURCE_IN_USE, annotation, condition, label};
@@ -99,7 +100,7 @@ pub fn pod_sets<J: Job>(job: &J, gates: Gates) -> Result<Vec<PodSet>, BadPodSets
 /// Leaves each variable of each container once.
 pub fn sanitize(pod_sets: &mut [PodSet]) {
     for pod_set in pod_sets {
-        let spec = &mut pod_set.template.spec;
+        let spec = &mut Arc::make_mut(&mut pod_set.template).spec;
         for container in spec.containers.iter_mut().chain(&mut spec.init_containers) {
             keep_last_of_each_variable(container);
         }
@@ -255,7 +256,7 @@ fn running_pod_sets(workload: &Workload, given: &[PodSetInfo], gates: Gates) -> 
     let mut pod_sets = workload.spec.pod_sets.clone();
     for pod_set in &mut pod_sets {
         let info = given.iter().find(|info| info.name == pod_set.name)?;
-        info.merge_into(&mut pod_set.template, gates).ok()?;
+        info.merge_into(Arc::make_mut(&mut pod_set.template), gates).ok()?;
         if gates.enabled(Gate::PartialAdmission) && pod_set.min_count.is_some() {
             pod_set.count = info.count;
         }

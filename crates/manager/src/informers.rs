@@ -14,10 +14,12 @@ use kueue_controllers::priority_class::class_values;
 use kueue_jobs::kinds::pod::{self, Pod};
 use kueue_jobs::reconciler::{Stores, owner_values};
 use kueue_runtime::client::Client;
-use kueue_runtime::informer::{Index, Informer, Unseen, without_managed_fields};
+use kueue_runtime::informer::{Index, Informer, Unseen};
 use kueue_runtime::watch;
 use tokio::sync::mpsc::UnboundedSender;
 use tokio::task::JoinSet;
+
+use crate::alike::Alike;
 
 /// Starts an informer.
 type Start = Box<dyn FnOnce(Client, &mut JoinSet<()>) + Send>;
@@ -53,19 +55,14 @@ pub(crate) struct Informers {
 }
 
 fn informer<T: Object + Send + Sync + 'static>() -> Informer<T> {
-    Informer::new(without_managed_fields)
-}
-
-/// A Workload in as little room as it needs; there are many. What was just read has room for more pod sets than there
-/// are, and a pod set is large.
-fn compact(object: Workload) -> Workload {
-    without_managed_fields(object).clone()
+    Informer::whole()
 }
 
 impl Informers {
     /// All of them, telling the engine's owner what it needs.
     pub(crate) fn new(inputs: &UnboundedSender<Input>) -> Self {
-        let workloads = Informer::new(compact);
+        let mut alike = Alike::default();
+        let workloads = Informer::sharing(move |object, last| alike.compact(&object, last));
         let by_owner = workloads.store().index(owner_values);
         let by_class = workloads.store().index(class_values);
         let local_queues = informer::<LocalQueue>();

@@ -4,6 +4,7 @@
 //! behind: what it decided and did not write is decided again by the next one. Of several replicas one leads; the others
 //! know all that it knows, and write nothing.
 
+mod alike;
 mod current;
 mod dump;
 mod elastic;

@@ -6,7 +6,7 @@
 mod any_kind;
 mod failure;
 mod latency;
-mod lean;
+pub(crate) mod lean;
 mod limits;
 mod patch;
 mod target;
@@ -145,7 +145,7 @@ impl Client {
     }
 
     pub async fn get<T: Object>(&self, key: &Key) -> Result<T, Failure> {
-        self.read(Method::GET, object::<T>(key, ""), None, Vec::new()).await
+        self.read_object(Method::GET, object::<T>(key, ""), None, Vec::new()).await
     }
 
     pub async fn list<T: Object>(&self, page: &Page) -> Result<Listed, Failure> {
@@ -208,7 +208,7 @@ impl Client {
     pub async fn create<T: Object>(&self, object: &T) -> Result<T, Failure> {
         let body = encode(object)?;
         let target = collection::<T>(&object.metadata().namespace);
-        self.read_object(Method::POST, target, "application/json", body).await
+        self.read_object(Method::POST, target, Some(JSON), body).await
     }
 
     /// The same for whoever needs no more of it than when it was.
@@ -225,7 +225,7 @@ impl Client {
 
     pub async fn patch<T: Object>(&self, key: &Key, patch: &Patch) -> Result<T, Failure> {
         let target = patch.query().after(object::<T>(key, patch.subresource()));
-        self.read_object(Method::PATCH, target, patch.content_type(), encode(patch.body())?).await
+        self.read_object(Method::PATCH, target, Some(patch.content_type()), encode(patch.body())?).await
     }
 
     /// The same for whoever needs no more of it than when it was.
@@ -295,10 +295,10 @@ impl Client {
         &self,
         method: Method,
         target: String,
-        content_type: &'static str,
+        content_type: Option<&'static str>,
         body: Vec<u8>,
     ) -> Result<T, Failure> {
-        let bytes = self.ask(JSON, method, target, Some(content_type), body).await?;
+        let bytes = self.ask(JSON, method, target, content_type, body).await?;
         lean::read(&bytes).map_err(|error| Failure::Unreadable(error.to_string()))
     }
 

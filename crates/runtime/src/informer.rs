@@ -18,7 +18,7 @@ use crate::watch;
 use kueue_api::meta::{Object, ObjectMeta};
 use tracing::{info, warn};
 
-use crate::client::{Client, Failure, Page, Watch, WatchEvent};
+use crate::client::{Client, Failure, Page, Watch, WatchEvent, lean};
 use crate::key::Key;
 use pace::Pace;
 
@@ -46,12 +46,6 @@ impl<P> Delta<P> {
     }
 }
 
-/// An object without the record of who owns which of its fields: as long as the rest, and nobody here reads it.
-pub fn without_managed_fields<T: Object>(mut object: T) -> T {
-    object.metadata_mut().rest.remove("managedFields");
-    object
-}
-
 /// Whether one version came after the other. Kubernetes promises since 1.35 that versions of a kind are numbers that
 /// grow; where they are not, what is different counts as new.
 pub fn is_newer(version: &str, than: &str) -> bool {
@@ -62,10 +56,12 @@ pub fn is_newer(version: &str, than: &str) -> bool {
 }
 
 type Listener<P> = Box<dyn FnMut(&Delta<P>) + Send>;
+/// Makes what is kept of an object, which may share parts with what is kept of its last version.
+type Project<T, P> = Box<dyn FnMut(T, Option<&P>) -> P + Send>;
 
 /// Keeps a projection `P` of every object of kind `T`.
 pub struct Informer<T, P = T> {
-    project: fn(T) -> P,
+    project: Project<T, P>,
     store: Arc<Store<P>>,
     listeners: Vec<Listener<P>>,
     synced: watch::Sender<bool>,
@@ -84,11 +80,23 @@ impl<T, P> std::fmt::Debug for Informer<T, P> {
     }
 }
 
+impl<T: Object + Send + Sync + 'static> Informer<T> {
+    /// Keeps objects as they are read.
+    pub fn whole() -> Self {
+        Self::new(|object| object)
+    }
+}
+
 impl<T: Object + Send + 'static, P: Send + Sync + 'static> Informer<T, P> {
     /// Keeps what `project` leaves of an object.
     pub fn new(project: fn(T) -> P) -> Self {
+        Self::sharing(move |object, _| project(object))
+    }
+
+    /// The same, given also what is kept of the last version of the object: both can share what they have in common.
+    pub fn sharing(project: impl FnMut(T, Option<&P>) -> P + Send + 'static) -> Self {
         Self {
-            project,
+            project: Box::new(project),
             store: Arc::new(Store::default()),
             listeners: Vec::new(),
             synced: watch::Sender::new(false),
@@ -243,7 +251,7 @@ impl<T: Object + Send + 'static, P: Send + Sync + 'static> Informer<T, P> {
                 listed => listed?,
             };
             for item in listed.items.unwrap_or_default() {
-                match serde_json::from_str(item.get()) {
+                match lean::read(item.get().as_bytes()) {
                     Ok(object) => {
                         existing.insert(Key::of(&object));
                         self.apply(object);
@@ -272,18 +280,19 @@ impl<T: Object + Send + 'static, P: Send + Sync + 'static> Informer<T, P> {
 
     fn apply(&mut self, object: T) {
         let ObjectMeta { uid, resource_version, .. } = object.metadata();
-        let (uid, version) = (uid.as_str().into(), resource_version.as_str().into());
         let key = Key::of(&object);
-        if let Some(known) = self.store.get(&key) {
-            if known.version == version && known.uid == uid {
-                return;
-            }
-            // The same name with another identity: the old one went unseen.
-            if known.uid != uid {
-                self.remove(&key, None);
-            }
+        let (key, mut known) = self.store.entry(&key).map_or((key, None), |(key, known)| (key, Some(known)));
+        // The same name with another identity: the old one went unseen.
+        if known.take_if(|known| *known.uid != **uid).is_some() {
+            self.remove(&key, None);
         }
-        let new = Stored { uid, version, object: Arc::new((self.project)(object)) };
+        if known.as_ref().is_some_and(|known| *known.version == **resource_version) {
+            return;
+        }
+        let version = resource_version.as_str().into();
+        let uid = known.as_ref().map_or_else(|| uid.as_str().into(), |known| Arc::clone(&known.uid));
+        let kept = (self.project)(object, known.as_ref().map(|known| &*known.object));
+        let new = Stored { uid, version, object: Arc::new(kept) };
         let old = self.store.insert(key.clone(), new.clone());
         self.tell(&Delta { key, old, new: Some(new) });
     }

@@ -77,8 +77,9 @@ pub fn status_from_engine(
     conditions.extend(status.conditions.drain(..).filter(|condition| !is_known(condition)));
     status.conditions = conditions;
     let old = status.admission.take();
-    let written = |admission: &Arc<engine::Admission>| admission_from_engine(admission, old.as_ref(), formatter, gates);
-    status.admission = decided.admission.as_ref().map(written);
+    let written =
+        |admission: &Arc<engine::Admission>| admission_from_engine(admission, old.as_deref(), formatter, gates);
+    status.admission = decided.admission.as_ref().map(written).map(Arc::new);
     status.cluster_name = decided.cluster.as_ref().map(ToString::to_string);
     status.resource_requests =
         decided.requests.iter().map(|pod_set| requests_from_engine(pod_set, formatter)).collect();

@@ -9,7 +9,7 @@ use kueue_api::autoscaling::ProvisioningRequest;
 use kueue_api::core_v1::PodTemplate;
 use kueue_api::meta::Object;
 use kueue_runtime::client::Client;
-use kueue_runtime::informer::{Delta, Index, Informer, Store, without_managed_fields};
+use kueue_runtime::informer::{Delta, Index, Informer, Store};
 use kueue_runtime::key::Key;
 use kueue_runtime::queue::WorkQueue;
 use kueue_runtime::watch;
@@ -62,7 +62,7 @@ pub(crate) struct Feed<T> {
 
 impl<T: Object + Send + Sync + 'static> Feed<T> {
     fn new() -> Self {
-        let mut informer: Informer<T> = Informer::new(without_managed_fields).optional();
+        let mut informer: Informer<T> = Informer::whole().optional();
         let newest = Arc::new(Newest::default());
         let told = Arc::clone(&newest);
         informer.listen(move |delta| {

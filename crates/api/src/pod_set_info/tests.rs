@@ -1,3 +1,5 @@
+use std::sync::Arc;
+
 use serde_json::{Value, json};
 
 use super::*;
@@ -66,22 +68,22 @@ fn pods_that_get_a_domain_wait_for_it_and_say_when_they_did_not_ask() {
 fn starting_adds_and_stopping_takes_it_out_again() {
     let start = json!({"metadata": {"labels": {"a": "1"}, "annotations": {}}, "spec": {"containers": [{"image": "i"}],
         "tolerations": [{"key": "t"}], "schedulingGates": [{"name": "g"}]}});
-    let mut pod_set = PodSet { template: template(start.clone()), ..PodSet::default() };
+    let mut pod_set = PodSet { template: template(start.clone()).into(), ..PodSet::default() };
     let original = PodSetInfo::from_pod_set(&pod_set);
     let update = json!({"labels": {"a": "1", "b": "2"}, "annotations": {"c": "3"}, "nodeSelector": {"d": "4"},
         "tolerations": [{"key": "t", "operator": "Equal"}, {"key": "t", "operator": "Exists"}]});
     let mut info = PodSetInfo::from_update(&serde_json::from_value(update).unwrap());
     info.scheduling_gates = original.scheduling_gates.clone();
 
-    info.merge_into(&mut pod_set.template, Gates::default()).unwrap();
+    info.merge_into(Arc::make_mut(&mut pod_set.template), Gates::default()).unwrap();
     let merged = json!({"metadata": {"labels": {"a": "1", "b": "2"}, "annotations": {"c": "3"}}, "spec": {
         "containers": [{"image": "i"}], "nodeSelector": {"d": "4"}, "schedulingGates": [{"name": "g"}],
         "tolerations": [{"key": "t"}, {"key": "t", "operator": "Exists"}]}});
     assert_eq!(serde_json::to_value(&pod_set.template).unwrap(), merged);
 
-    assert!(original.restore(&mut pod_set.template));
+    assert!(original.restore(Arc::make_mut(&mut pod_set.template)));
     assert_eq!(serde_json::to_value(&pod_set.template).unwrap(), start);
-    assert!(!original.restore(&mut pod_set.template));
+    assert!(!original.restore(Arc::make_mut(&mut pod_set.template)));
 }
 
 #[test]

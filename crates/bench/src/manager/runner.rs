@@ -10,7 +10,7 @@ use kueue_api::kueue::v1beta2::{ClusterQueue, LocalQueue, Workload};
 use kueue_api::meta::{Object, ObjectMeta};
 use kueue_runtime::client::{Client, Failure, Limits, Page, Patch};
 use kueue_runtime::clock::Clock;
-use kueue_runtime::informer::{Informer, Store, without_managed_fields};
+use kueue_runtime::informer::{Informer, Store};
 use kueue_runtime::key::Key;
 use serde_json::json;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
@@ -47,9 +47,9 @@ impl Runner {
     /// Begins to watch; nothing exists yet.
     pub async fn begin(connection: kube::Client, load: Load, tasks: &mut JoinSet<()>) -> Self {
         let client = Client::new(connection, Limits::new(REQUESTS_AT_ONCE, None));
-        let mut workloads = Informer::<Workload>::new(without_managed_fields);
-        let mut cluster_queues = Informer::<ClusterQueue>::new(without_managed_fields);
-        let mut local_queues = Informer::<LocalQueue>::new(without_managed_fields);
+        let mut workloads = Informer::<Workload>::whole();
+        let mut cluster_queues = Informer::<ClusterQueue>::whole();
+        let mut local_queues = Informer::<LocalQueue>::whole();
         let recorder = Arc::new(Mutex::new(Recorder::new(load)));
         let (acts, to_do) = unbounded_channel();
         let record = Arc::clone(&recorder);

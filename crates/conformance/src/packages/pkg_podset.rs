@@ -1,6 +1,7 @@
 //! What is put into the pods of a job that starts and taken out when it stops.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use kueue_api::core_v1::{Affinity, PodSchedulingGate, Toleration};
 use kueue_api::kueue::v1beta2::{PodSet, PodSetAssignment, ResourceFlavor};
@@ -64,13 +65,13 @@ fn from_assignment(case: &Case) -> Result<(), Failure> {
 fn merge_restore(case: &Case) -> Result<(), Failure> {
     let original: PodSet = case.arg("podSet")?;
     let mut pod_set = original.clone();
-    let merged = info(case, "info")?.merge_into(&mut pod_set.template, case.gates()?);
+    let merged = info(case, "info")?.merge_into(Arc::make_mut(&mut pod_set.template), case.gates()?);
     equal(&case.arg::<bool>("wantError")?, &merged.is_err())?;
     if merged.is_err() {
         return Ok(());
     }
     equal(&case.arg::<PodSet>("wantPodSet")?.template, &pod_set.template)?;
-    let changed = PodSetInfo::from_pod_set(&original).restore(&mut pod_set.template);
+    let changed = PodSetInfo::from_pod_set(&original).restore(Arc::make_mut(&mut pod_set.template));
     equal(&case.arg::<bool>("wantRestoreChanges")?, &changed)?;
     equal(&original.template, &pod_set.template)
 }

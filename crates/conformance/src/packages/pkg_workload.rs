@@ -4,6 +4,7 @@ mod requests;
 mod status;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use kueue_api::kueue::topology_assignment::assigned_nodes;
 use kueue_api::kueue::v1beta2::{AdmissionCheckState, ClusterQueue, PodSet, ReclaimablePod, Workload, WorkloadStatus};
@@ -206,7 +207,8 @@ fn needs_second_pass(case: &Case) -> Result<(), Failure> {
     let mut workload: Workload = case.arg("wl")?;
     let queue = workload.status.admission.as_ref().map_or("cq", |admission| &admission.cluster_queue).to_owned();
     let mut bench = Bench::new(case, Some(named_queue(&queue)), ResourceRules::default())?;
-    workload.status.admission.iter_mut().for_each(|admission| admission.cluster_queue.clone_from(&queue));
+    let admissions = workload.status.admission.iter_mut().map(Arc::make_mut);
+    admissions.for_each(|admission| admission.cluster_queue.clone_from(&queue));
     let key = bench.tell("wl", &workload)?;
     let now = bench.0.now + Duration::from_seconds(1);
     bench.engine().settle(now);

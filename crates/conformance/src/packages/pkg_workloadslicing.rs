@@ -3,6 +3,7 @@
 //! What Go does through a fake API server is done here to the objects of the case, as the plan says.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use kueue_api::kueue::names::{annotation, condition};
 use kueue_api::kueue::v1beta2::{Admission, PodSet, Workload};
@@ -149,7 +150,7 @@ fn name_in_full(new: &mut Workload, case: &Case) {
 }
 
 fn hold_quota(workload: &mut Workload, queue: &str) {
-    workload.status.admission = Some(Admission { cluster_queue: queue.to_owned(), ..Admission::default() });
+    workload.status.admission = Some(Arc::new(Admission { cluster_queue: queue.to_owned(), ..Admission::default() }));
     workload.status.conditions.push(Condition {
         r#type: condition::QUOTA_RESERVED.to_owned(),
         status: ConditionStatus::True,

@@ -11,7 +11,6 @@ use kueue_engine::{Change, Condition, ConditionKind, Hold, Status, Verdict};
 use kueue_jobs::report::{self, Fact, Report};
 use kueue_runtime::client::{Client, Dependents, Failure, Patch};
 use kueue_runtime::events::{Event, Recorder, Regarding};
-use kueue_runtime::informer::without_managed_fields;
 use kueue_runtime::key::Key;
 use kueue_translate::{admission_patch, condition_patch, reclaimable_patch, status_from_engine};
 use tokio::task::JoinSet;
@@ -38,20 +37,19 @@ pub(super) struct Answer {
 
 impl Owner {
     /// A Workload as the API server shows it.
-    pub(super) fn on_workload(&mut self, object: Arc<Workload>) {
-        let key = Key::of(&*object);
-        if let Some(slot) = self.slots.get_mut(&key).filter(|slot| slot.under_way.is_some()) {
+    pub(super) fn on_workload(&mut self, key: &Key, object: Arc<Workload>) {
+        if let Some(slot) = self.slots.get_mut(key).filter(|slot| slot.under_way.is_some()) {
             slot.held = Some(object);
             return;
         }
-        if self.known.has_seen(&key, &object) {
-            return self.known.share(&key, object);
+        if self.known.has_seen(key, &object) {
+            return self.known.share(key, object);
         }
-        if self.slots.contains_key(&key) && self.says_nothing_new(&key, &object) {
-            return self.keep_decision(&key, object);
+        if self.slots.contains_key(key) && self.says_nothing_new(key, &object) {
+            return self.keep_decision(key, object);
         }
-        self.believe(&key, object);
-        let facts = self.slots.get_mut(&key).map(|slot| std::mem::take(&mut slot.facts));
+        self.believe(key, object);
+        let facts = self.slots.get_mut(key).map(|slot| std::mem::take(&mut slot.facts));
         facts.into_iter().flatten().for_each(|fact| self.on_fact(fact));
     }
 
@@ -81,7 +79,11 @@ impl Owner {
 
     /// Whether an object does not differ from the one that is known in anything that a decision could rest on.
     fn says_nothing_new(&self, key: &Key, object: &Workload) -> bool {
-        self.known.get(key).is_some_and(|known| grounds(known) == grounds(object))
+        self.known.get(key).is_some_and(|known| {
+            known.spec == object.spec
+                && known.status == object.status
+                && grounds(&known.metadata) == grounds(&object.metadata)
+        })
     }
 
     /// An object that says nothing new: what was decided and is not written yet counts.
@@ -292,7 +294,7 @@ impl Owner {
 
     fn patch(&mut self, key: &Key, slot: &mut Slot, sent: Sent, patch: Patch) {
         self.spawn(key, slot, sent, |client, key| async move {
-            client.patch::<Workload>(&key, &patch).await.map(projected)
+            client.patch::<Workload>(&key, &patch).await.map(|object| Some(Arc::new(object)))
         });
     }
 
@@ -328,7 +330,7 @@ impl Owner {
                     slot.events.clear();
                     self.believe(&key, object);
                 }
-                self.after_answer(key, Some(slot), held);
+                self.after_answer(&key, Some(slot), held);
                 return facts.into_iter().for_each(|fact| self.on_fact(fact));
             }
             Ok(Some(object)) => {
@@ -339,21 +341,21 @@ impl Owner {
                 self.learn(&key, object, &slot);
             }
             // It is gone, or will be: the watch tells.
-            Ok(None) => return self.after_answer(key, None, held),
-            Err(failure) if failure.is_not_found() => return self.after_answer(key, None, held),
+            Ok(None) => return self.after_answer(&key, None, held),
+            Err(failure) if failure.is_not_found() => return self.after_answer(&key, None, held),
             Err(failure) => self.on_failure(&key, &mut slot, sent, announced, &failure),
         }
-        self.after_answer(key, Some(slot), held);
+        self.after_answer(&key, Some(slot), held);
     }
 
     /// Goes on with a Workload that has no request under way any more.
-    fn after_answer(&mut self, key: Key, slot: Option<Slot>, held: Option<Arc<Workload>>) {
+    fn after_answer(&mut self, key: &Key, slot: Option<Slot>, held: Option<Arc<Workload>>) {
         if let Some(slot) = slot {
             self.slots.insert(key.clone(), slot);
         }
-        self.restless.insert(key);
+        self.restless.insert(key.clone());
         if let Some(held) = held {
-            self.on_workload(held);
+            self.on_workload(key, held);
         }
     }
 
@@ -367,8 +369,8 @@ impl Owner {
         self.postponed.clear();
         let slots = std::mem::take(&mut self.slots);
         self.tell_all_workloads();
-        for held in slots.into_values().filter_map(|slot| slot.held) {
-            self.on_workload(held);
+        for (key, held) in slots.into_iter().filter_map(|(key, slot)| Some((key, slot.held?))) {
+            self.on_workload(&key, held);
         }
         // What jobs reported and nobody wrote has to be reported again.
         self.mending.ask_jobs();
@@ -433,15 +435,14 @@ impl Owner {
     }
 }
 
-/// What of a Workload decisions rest on. Its version, and what others wrote on it for themselves, are not.
-fn grounds(object: &Workload) -> Workload {
-    let mut object = object.clone();
-    let ObjectMeta { resource_version, labels, annotations, rest, .. } = &mut object.metadata;
-    resource_version.clear();
-    rest.clear();
-    labels.retain(|key, _| key.contains(DOMAIN));
-    annotations.retain(|key, _| key.contains(DOMAIN));
-    object
+/// What of a Workload's metadata decisions rest on. Its version, and what others wrote on it for themselves, are not.
+fn grounds(meta: &ObjectMeta) -> ObjectMeta {
+    let mut meta = meta.clone();
+    meta.resource_version.clear();
+    meta.rest.clear();
+    meta.labels.retain(|key, _| key.contains(DOMAIN));
+    meta.annotations.retain(|key, _| key.contains(DOMAIN));
+    meta
 }
 
 /// Tells the first events of a Workload.
@@ -462,10 +463,5 @@ fn verdict(status: &ConditionStatus) -> Verdict {
 }
 
 async fn read(client: &Client, key: &Key) -> Result<Option<Arc<Workload>>, Failure> {
-    client.get::<Workload>(key).await.map(projected)
-}
-
-/// An answer as the informer would keep it.
-fn projected(object: Workload) -> Option<Arc<Workload>> {
-    Some(Arc::new(without_managed_fields(object)))
+    client.get::<Workload>(key).await.map(|object| Some(Arc::new(object)))
 }

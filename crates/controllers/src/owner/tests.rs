@@ -97,7 +97,8 @@ async fn a_slow_server_is_told_one_after_the_other_why_workloads_wait() {
             uid: format!("{number}"),
             ..ObjectMeta::default()
         };
-        inputs.send(Input::Workload(Arc::new(Workload { metadata, ..Workload::default() }))).unwrap();
+        let object = Workload { metadata, ..Workload::default() };
+        inputs.send(Input::Workload(Key::of(&object), Arc::new(object))).unwrap();
     }
     inputs.send(Input::Synced).unwrap();
     let begin = Instant::now();

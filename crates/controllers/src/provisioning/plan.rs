@@ -329,7 +329,7 @@ fn pods_of(world: &World<'_>, wanted: &Wanted<'_>) -> Result<PodTemplateSpec, No
         wanted.assignment.flavors.values().filter_map(|flavor| (world.flavor)(flavor)).collect();
     let find = |name: &str| flavors.iter().map(|flavor| &**flavor).find(|flavor| flavor.metadata.name == name);
     let info = PodSetInfo::from_assignment(wanted.assignment, wanted.pod_set, world.gates, find)?;
-    let mut pods = wanted.pod_set.template.clone();
+    let mut pods = PodTemplateSpec::clone(&wanted.pod_set.template);
     info.merge_into(&mut pods, world.gates)?;
     kueue_translate::adjust(&mut pods.spec, &Summary::default(), &BTreeMap::new());
     Ok(pods)

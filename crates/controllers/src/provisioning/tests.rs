@@ -211,8 +211,9 @@ fn a_request_of_a_workload_that_had_the_name_before_is_waited_out() {
 #[test]
 fn pods_that_contradict_their_flavor_are_told() {
     let mut workload = workload(&pending(0));
-    workload.spec.pod_sets[0].template.spec.node_selector.insert("pool".to_owned(), "green".to_owned());
-    let admission = workload.status.admission.as_mut().unwrap();
+    let pods = Arc::make_mut(&mut workload.spec.pod_sets[0].template);
+    pods.spec.node_selector.insert("pool".to_owned(), "green".to_owned());
+    let admission = Arc::make_mut(workload.status.admission.as_mut().unwrap());
     admission.pod_set_assignments[0].flavors.insert("cpu".to_owned(), "blue".to_owned());
     let blue = json!({"metadata": {"name": "blue"}, "spec": {"nodeLabels": {"pool": "blue"}}});
     let blue = Arc::new(serde_json::from_value(blue).unwrap());

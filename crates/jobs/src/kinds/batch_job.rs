@@ -135,7 +135,7 @@ impl job::Job for Job {
         Ok(vec![PodSet {
             name: DEFAULT_POD_SET.to_owned(),
             topology_request: topology_request(&template.metadata.annotations, indexes, gates)?,
-            template,
+            template: template.into(),
             count: self.pod_count(),
             min_count: self.least_pods(),
         }])

@@ -132,7 +132,7 @@ impl job::Job for JobSet {
             Ok(PodSet {
                 name: job.pod_set_name(),
                 topology_request: topology_request(&template.metadata.annotations, indexes, gates)?,
-                template,
+                template: template.into(),
                 count: job.replicas.saturating_mul(job.pods_per_replica()),
                 ..PodSet::default()
             })

@@ -211,7 +211,7 @@ impl<J: TrainingJob> job::Job for J {
             Ok(PodSet {
                 name: role.to_lowercase(),
                 topology_request: topology_request(&spec.template.metadata.annotations, indexes, gates)?,
-                template: spec.template.clone(),
+                template: spec.template.clone().into(),
                 count: spec.replicas.unwrap_or(1),
                 ..PodSet::default()
             })

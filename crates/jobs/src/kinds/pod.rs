@@ -166,7 +166,7 @@ impl Pod {
             count: 1,
             min_count: None,
             topology_request: topology_request(&self.metadata.annotations, indexes, gates)?,
-            template: PodTemplateSpec { spec: self.spec.clone(), ..PodTemplateSpec::default() },
+            template: PodTemplateSpec { spec: self.spec.clone(), ..PodTemplateSpec::default() }.into(),
         })
     }
 

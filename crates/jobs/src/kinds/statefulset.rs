@@ -99,7 +99,7 @@ impl StatefulSet {
             count: self.replicas(),
             min_count: None,
             topology_request: topology_request(&template.metadata.annotations, indexes, gates)?,
-            template: PodTemplateSpec { spec: template.spec.clone(), ..PodTemplateSpec::default() },
+            template: PodTemplateSpec { spec: template.spec.clone(), ..PodTemplateSpec::default() }.into(),
         })
     }
 

@@ -63,6 +63,11 @@ impl<P> Store<P> {
         self.read().objects.get(key).cloned()
     }
 
+    /// The same with the key as it is kept, so that whoever keeps it too can share it.
+    pub(super) fn entry(&self, key: &Key) -> Option<(Key, Stored<P>)> {
+        self.read().objects.get_key_value(key).map(|(key, stored)| (key.clone(), stored.clone()))
+    }
+
     /// The object of that name, of a kind without namespaces.
     pub fn named(&self, name: &str) -> Option<Arc<P>> {
         self.get(&Key::cluster(name)).map(|stored| stored.object)

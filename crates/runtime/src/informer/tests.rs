@@ -252,6 +252,27 @@ async fn listeners_see_old_and_new() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn what_is_kept_is_made_with_the_last_version_of_the_same_object() {
+    let story = Story::new();
+    let value = |map: &ConfigMap| map.data.get("v").cloned().unwrap_or_default();
+    let informer =
+        Informer::<ConfigMap, String>::sharing(move |map, last| last.cloned().unwrap_or_default() + &value(&map));
+    let store = informer.store();
+    let running = tokio::spawn(informer.run(story.client.clone()));
+    let kept = async || {
+        settle().await;
+        store.get(&Key::new("default", "a")).map(|stored| stored.object.to_string())
+    };
+    story.create("a", "1").await;
+    story.change("a", "2").await;
+    assert_eq!(kept().await.as_deref(), Some("12"));
+    story.delete("a").await;
+    story.create("a", "3").await;
+    assert_eq!(kept().await.as_deref(), Some("3"), "another object of that name");
+    running.abort();
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_broken_watch_goes_on_where_it_was_without_a_list() {
     let mut story = Story::new();
     story.create("a", "1").await;

@@ -1,5 +1,7 @@
 //! `Workload`: the pods of one job as the queue sees them, and whether and where they may run.
 
+use std::sync::Arc;
+
 use super::WorkloadStatus;
 use crate::core_v1::PodTemplateSpec;
 use crate::kueue::GROUP;
@@ -42,8 +44,9 @@ wire_struct! {
     pub struct PodSet {
         /// Unique within the workload.
         pub name?: String,
-        /// The pods' template; only labels and annotations of its metadata are kept.
-        pub template: PodTemplateSpec,
+        /// The pods' template; only labels and annotations of its metadata are kept. It is the largest part of a workload
+        /// and never changes, so copies share it.
+        pub template: Arc<PodTemplateSpec>,
         /// How many pods.
         pub count: i32,
         /// With fewer pods than this the job is of no use; not set means that it needs them all.

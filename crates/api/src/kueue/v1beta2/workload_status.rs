@@ -1,6 +1,7 @@
 //! The status of a `Workload`: the reservation, the checks, and the history that decisions depend on.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use kueue_core::time::Time;
 
@@ -13,8 +14,8 @@ wire_struct! {
     pub struct WorkloadStatus {
         /// The state in the usual form; see [`crate::kueue::names`] for types and reasons.
         pub conditions?: Vec<Condition>,
-        /// The quota that is reserved; not set while the workload waits.
-        pub admission?: Option<Admission>,
+        /// The quota that is reserved; not set while the workload waits. Many workloads get the same, so copies share it.
+        pub admission?: Option<Arc<Admission>>,
         /// How often and until when the workload was sent back to wait.
         pub requeue_state?: Option<RequeueState>,
         /// Pods that are no longer needed, so that their quota is free.

@@ -1,5 +1,7 @@
 //! A job of no kind: what Kueue's tests of the framework mock. It has no abilities and the pod sets that a case gives it.
 
+use std::sync::Arc;
+
 use kueue_api::kueue::v1beta2::PodSet;
 use kueue_api::meta::object;
 use kueue_api::pod_set_info::PodSetInfo;
@@ -45,7 +47,7 @@ impl kueue_jobs::job::Job for Job {
     fn run(&mut self, given: &[PodSetInfo], gates: Gates) -> Result<(), CannotStart> {
         self.spec.suspend = Some(false);
         for (pod_set, info) in self.pod_sets.iter_mut().zip(given) {
-            info.merge_into(&mut pod_set.template, gates)?;
+            info.merge_into(Arc::make_mut(&mut pod_set.template), gates)?;
         }
         Ok(())
     }

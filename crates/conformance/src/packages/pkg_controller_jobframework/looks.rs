@@ -49,7 +49,8 @@ pub(super) fn generic(case: &Case) -> Result<(), Failure> {
         });
         let mut wanted = job.pod_sets.clone();
         for (pod_set, info) in wanted.iter_mut().zip(infos(case, "wantPodSets")?) {
-            info.merge_into(&mut pod_set.template, case.gates()?).map_err(|conflict| Failure(conflict.to_string()))?;
+            info.merge_into(Arc::make_mut(&mut pod_set.template), case.gates()?)
+                .map_err(|conflict| Failure(conflict.to_string()))?;
         }
         Rules::equate_empty().same(&json!(wanted), &json!(started))?;
     }

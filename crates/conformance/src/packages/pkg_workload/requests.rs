@@ -1,6 +1,7 @@
 //! What the pods of a workload ask for.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use kueue_api::core_v1::{LimitRange, PodSpec, ResourceList};
 use kueue_api::kueue::names::HOSTNAME_LABEL;
@@ -31,7 +32,7 @@ pub(super) fn adjust_resources(case: &Case) -> Result<(), Failure> {
         .collect();
     let limits = Summary::of(&ranges);
     for pod_set in &mut workload.spec.pod_sets {
-        kueue_translate::adjust(&mut pod_set.template.spec, &limits, &overheads);
+        kueue_translate::adjust(&mut Arc::make_mut(&mut pod_set.template).spec, &limits, &overheads);
     }
     equal(&case.arg::<Workload>("wantWl")?, &workload)
 }
@@ -46,7 +47,7 @@ pub(super) fn new_info(case: &Case) -> Result<(), Failure> {
     for pod_set in case.raw("wantInfo.TotalRequests").as_array().into_iter().flatten() {
         same_room(case, &workload, pod_set)?;
     }
-    let queue = workload.status.admission.map(|admission| admission.cluster_queue).unwrap_or_default();
+    let queue = workload.status.admission.map(|admission| admission.cluster_queue.clone()).unwrap_or_default();
     equal(&case.arg::<String>("wantInfo.ClusterQueue")?, &queue)
 }
 

@@ -1,6 +1,7 @@
 //! Conditions, backoff and history.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use kueue_api::kueue::v1beta2::{Admission, Workload, WorkloadStatus};
 use kueue_api::meta::Condition;
@@ -55,7 +56,8 @@ pub(super) fn sync_admitted(case: &Case) -> Result<(), Failure> {
 
 pub(super) fn reserve(case: &Case) -> Result<(), Failure> {
     let mut workload: Workload = case.arg("args.workload")?;
-    let admission = WorkloadStatus { admission: case.get::<Admission>("args.admission")?, ..WorkloadStatus::default() };
+    let admission =
+        WorkloadStatus { admission: case.get::<Arc<Admission>>("args.admission")?, ..WorkloadStatus::default() };
     let admission = status_to_engine(&admission).admission.ok_or_else(|| Failure("no admission".to_owned()))?;
     let mut status = status_to_engine(&workload.status);
     status.reserve(admission, stamp(case, workload.metadata.generation)?);

@@ -1,6 +1,7 @@
 //! What a cluster of Ray is made of, wherever it is described.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use kueue_api::core_v1::{PodTemplateSpec, ResourceRequirements};
 use kueue_api::kueue::names::SCHEDULING_GATE_ELASTIC_JOB;
@@ -88,7 +89,7 @@ impl RayClusterSpec {
     pub fn pod_sets(&self, annotations: &BTreeMap<String, String>, gates: Gates) -> Result<Vec<PodSet>, BadPodSets> {
         let mut head = pod_set(HEAD.to_owned(), &self.head_group_spec.template, 1, gates)?;
         if self.is_fault_tolerant(annotations) {
-            let [first, ..] = head.template.spec.containers.as_mut_slice() else {
+            let [first, ..] = Arc::make_mut(&mut head.template).spec.containers.as_mut_slice() else {
                 return Err(BadPodSets::Incomplete(
                     "cannot account for Redis cleanup resources: head pod template must include the Ray container",
                 ));
@@ -98,7 +99,8 @@ impl RayClusterSpec {
         }
         if self.is_autoscaled() {
             let chosen = self.autoscaler_options.as_ref().and_then(|options| options.resources.clone());
-            head.template.spec.containers.push(added_container("autoscaler", chosen.unwrap_or_else(of_an_autoscaler)));
+            let autoscaler = added_container("autoscaler", chosen.unwrap_or_else(of_an_autoscaler));
+            Arc::make_mut(&mut head.template).spec.containers.push(autoscaler);
         }
         let worker = |group: &WorkerGroup| pod_set(group.pod_set_name(), &group.template, group.pods(), gates);
         std::iter::once(Ok(head)).chain(self.worker_group_specs.iter().map(worker)).collect()
@@ -130,7 +132,7 @@ pub(super) fn pod_set(
     gates: Gates,
 ) -> Result<PodSet, BadPodSets> {
     let topology_request = topology_request(&template.metadata.annotations, PodIndexes::default(), gates)?;
-    Ok(PodSet { name, topology_request, template: template.clone(), count, ..PodSet::default() })
+    Ok(PodSet { name, topology_request, template: template.clone().into(), count, ..PodSet::default() })
 }
 
 /// What KubeRay gives an autoscaler whose resources nobody chose.

@@ -4,6 +4,7 @@
 //! container of the head, and anything else nothing.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use kueue_api::core_v1::{PodSpec, PodTemplateSpec, ResourceRequirements};
 use kueue_api::kueue::v1beta2::PodSet;
@@ -121,7 +122,7 @@ impl job::Job for RayJob {
             BY_JOB => pod_sets.push(pod_set(SUBMITTER.to_owned(), &self.submitter(), 1, gates)?),
             BY_SIDECAR => {
                 let submitter = added_container(SUBMITTER_CONTAINER, of_a_submitter());
-                pod_sets[0].template.spec.containers.push(submitter);
+                Arc::make_mut(&mut pod_sets[0].template).spec.containers.push(submitter);
             }
             _ => {}
         }
