@@ -36,7 +36,7 @@ const CUT: &str = " ...";
 const BACKLOG: usize = 2000;
 /// One after the other: what was decided comes before what is told about it.
 const AT_ONCE: usize = 1;
-/// How long after one event the next is written while the server is busy: as many as Kueue's own limits allow.
+/// How long after one event the next is written while the server is busy, so that what was decided goes first.
 const REST: Duration = Duration::from_millis(50);
 /// How often the counts of series are written.
 const COUNT_EVERY: Duration = Duration::from_secs(30);
