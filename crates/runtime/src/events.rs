@@ -32,8 +32,8 @@ const AGENT: &str = "kueue";
 /// The longest text of an event, in bytes.
 pub const NOTE_BYTES_MAX: usize = 1024;
 const CUT: &str = " ...";
-/// How many events may wait to be written.
-const BACKLOG: usize = 2000;
+/// How many events may wait to be written: those of a burst, until the server has time again.
+const BACKLOG: usize = 20_000;
 /// One after the other: what was decided comes before what is told about it.
 const AT_ONCE: usize = 1;
 /// How long after one event the next is written while the server is busy, so that what was decided goes first.
@@ -184,8 +184,9 @@ impl Object for EventObject {
 /// Takes events in the name of one controller. Copies share the line.
 #[derive(Clone, Debug)]
 pub struct Recorder {
-    line: mpsc::Sender<(Event, Teller)>,
+    line: mpsc::Sender<Told>,
     teller: Teller,
+    clock: Clock,
     dropped: Arc<AtomicU64>,
 }
 
@@ -193,8 +194,8 @@ impl Recorder {
     /// A recorder, and what writes its events while it runs.
     pub fn new(client: Client, clock: Clock, instance: String) -> (Self, impl Future<Output = ()> + Send) {
         let (line, events) = mpsc::channel(BACKLOG);
-        let recorder =
-            Self { line, teller: Teller { controller: "", agent: AGENT, has_source: false }, dropped: Arc::default() };
+        let teller = Teller { controller: "", agent: AGENT, has_source: false };
+        let recorder = Self { line, teller, clock, dropped: Arc::default() };
         let writer = Writer { client, clock, instance, series: BTreeMap::new(), written: 0 };
         (recorder, writer.run(events))
     }
@@ -218,7 +219,7 @@ impl Recorder {
 
     pub fn record(&self, mut event: Event) {
         event.note = shorten(event.note);
-        if self.line.try_send((event, self.teller)).is_err() {
+        if self.line.try_send(Told { event, teller: self.teller, at: self.clock.micro_time() }).is_err() {
             self.dropped.fetch_add(1, Ordering::Relaxed);
         }
     }
@@ -237,6 +238,15 @@ pub fn shorten(mut text: String) -> String {
         text.push_str(CUT);
     }
     text
+}
+
+/// One event on its way to be written.
+#[derive(Debug)]
+struct Told {
+    event: Event,
+    teller: Teller,
+    /// When it happened, which may be long before it is written.
+    at: MicroTime,
 }
 
 /// One event that was written and may come again.
@@ -261,7 +271,7 @@ struct Writer {
 }
 
 impl Writer {
-    async fn run(mut self, mut events: mpsc::Receiver<(Event, Teller)>) {
+    async fn run(mut self, mut events: mpsc::Receiver<Told>) {
         let mut requests = JoinSet::new();
         let mut tick = tokio::time::interval_at(Instant::now() + COUNT_EVERY, COUNT_EVERY);
         let mut rests_until = None;
@@ -275,7 +285,7 @@ impl Writer {
                 }
                 () = sleep_until(rests_until), if rests_until.is_some() => rests_until = None,
                 event = events.recv(), if requests.len() < AT_ONCE && rests_until.is_none() => match event {
-                    Some((event, teller)) => self.take(&event, teller, &mut requests),
+                    Some(told) => self.take(&told, &mut requests),
                     None => break,
                 },
                 _ = tick.tick() => self.count(&mut requests),
@@ -286,8 +296,9 @@ impl Writer {
         while requests.join_next().await.is_some() {}
     }
 
-    fn take(&mut self, event: &Event, teller: Teller, requests: &mut JoinSet<()>) {
-        let (last, last_time) = (Instant::now(), self.clock.micro_time());
+    fn take(&mut self, told: &Told, requests: &mut JoinSet<()>) {
+        let Told { event, teller, at: last_time } = told;
+        let (teller, last, last_time) = (*teller, Instant::now(), *last_time);
         let mut fingerprint = DefaultHasher::new();
         (event, teller).hash(&mut fingerprint);
         let fingerprint = fingerprint.finish();
@@ -300,7 +311,7 @@ impl Writer {
         let key = Key::new(metadata.namespace.as_str(), metadata.name.as_str());
         match teller.has_source {
             false => self.create(self.object(event, teller, metadata, last_time), teller, requests),
-            true => self.create(self.core_object(event, teller, metadata), teller, requests),
+            true => self.create(core_object(event, teller, metadata, last_time), teller, requests),
         }
         self.series.insert(fingerprint, Series { key, teller, count: 1, counted: 1, last, last_time });
     }
@@ -339,24 +350,6 @@ impl Writer {
         }
     }
 
-    fn core_object(&self, event: &Event, teller: Teller, metadata: ObjectMeta) -> CoreEvent {
-        let now = Some(self.clock.time());
-        CoreEvent {
-            api_version: CoreEvent::api_version(),
-            kind: CoreEvent::KIND.to_owned(),
-            metadata,
-            involved_object: Some(event.regarding.clone()),
-            reason: event.reason.clone(),
-            message: event.note.clone(),
-            source: Source { component: teller.controller.to_owned() },
-            first_timestamp: now,
-            last_timestamp: now,
-            count: 1,
-            r#type: event.r#type().to_owned(),
-            reporting_component: teller.controller.to_owned(),
-        }
-    }
-
     /// Writes the counts that moved, and forgets what was not repeated for long.
     fn count(&mut self, requests: &mut JoinSet<()>) {
         for series in self.series.values_mut().filter(|series| series.count > series.counted) {
@@ -380,6 +373,24 @@ impl Writer {
             });
         }
         self.series.retain(|_, series| series.last.elapsed() < SERIES_ENDS_AFTER);
+    }
+}
+
+fn core_object(event: &Event, teller: Teller, metadata: ObjectMeta, at: MicroTime) -> CoreEvent {
+    let at = Some(Time::new(at.timestamp()));
+    CoreEvent {
+        api_version: CoreEvent::api_version(),
+        kind: CoreEvent::KIND.to_owned(),
+        metadata,
+        involved_object: Some(event.regarding.clone()),
+        reason: event.reason.clone(),
+        message: event.note.clone(),
+        source: Source { component: teller.controller.to_owned() },
+        first_timestamp: at,
+        last_timestamp: at,
+        count: 1,
+        r#type: event.r#type().to_owned(),
+        reporting_component: teller.controller.to_owned(),
     }
 }
 

@@ -131,3 +131,17 @@ async fn a_slow_server_rests_between_events() {
     assert_eq!(written_at(2).await, [0, 2, 4, 6]);
     assert_eq!(written_at(100).await, [0, 150, 300, 450]);
 }
+
+#[tokio::test(start_paused = true)]
+async fn an_event_that_is_written_late_tells_when_it_happened() {
+    let client = client();
+    let clock = Clock::starting_at("2026-01-01T00:00:00Z".parse().unwrap());
+    let (recorder, writing) = Recorder::new(client.clone(), clock, "me-0".to_owned());
+    recorder.named("queue").record(event("Admitted", "goes"));
+    tokio::time::sleep(Duration::from_secs(90)).await;
+    tokio::spawn(writing);
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    let listed = client.list::<EventObject>(&Page::default()).await.unwrap().items.unwrap_or_default();
+    let event: serde_json::Value = serde_json::from_str(listed[0].get()).unwrap();
+    assert_eq!(event["eventTime"], "2026-01-01T00:00:00.000000Z");
+}
