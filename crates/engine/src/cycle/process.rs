@@ -84,6 +84,7 @@ impl Engine {
         if self.is_held_by_pods {
             entry.outcome = Outcome::Postponed;
             entry.requeue = RequeueReason::FailedAfterNomination;
+            entry.progress = None;
             return;
         }
         if self.admitted_sibling(entry.workload, entry.queue, Ordering::Less).is_some() {
@@ -194,6 +195,8 @@ impl Engine {
         entry.requeue = RequeueReason::FailedAfterNomination;
         entry.reason = text::WAITING_FOR_PODS_READY;
         entry.message = Some(text::NOT_ALL_PODS_READY);
+        // The flavor that it fits into is not a flavor that was tried in vain.
+        entry.progress = None;
     }
 
     /// The variant could start: the job moves to its flavor as soon as the sibling has left.

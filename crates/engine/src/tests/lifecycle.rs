@@ -157,6 +157,39 @@ fn nothing_starts_before_the_pods_of_all_others_run() {
 }
 
 #[test]
+fn who_waited_for_the_pods_of_others_finds_the_flavor_that_it_fits_into_again() {
+    check(
+        "pods timeout=300 block
+         queue a cpu=4 spare=1
+         queue b cpu=4 spare=1
+         queue c cpu=4
+         job first cpu=1 queue=c
+         cycle
+         job held cpu=4 queue=a
+         job behind cpu=4 queue=b
+         cycle
+         ready first
+         cycle
+         ready behind
+         cycle
+         status held",
+        &expect![[r#"
+            cycle
+              first QuotaReserved Quota reserved in ClusterQueue c, wait time since queued was 0s
+              first Admitted Admitted by ClusterQueue c, wait time since reservation was 0s
+            cycle
+            cycle
+              behind QuotaReserved Quota reserved in ClusterQueue b, wait time since queued was 0s
+              behind Admitted Admitted by ClusterQueue b, wait time since reservation was 0s
+            cycle
+              held QuotaReserved Quota reserved in ClusterQueue a, wait time since queued was 0s
+              held Admitted Admitted by ClusterQueue a, wait time since reservation was 0s
+              held: +QuotaReserved(QuotaReserved) +Admitted(Admitted)
+        "#]],
+    );
+}
+
+#[test]
 fn a_check_that_says_no_switches_the_workload_off() {
     check(
         "queue a cpu=4 checks=c
