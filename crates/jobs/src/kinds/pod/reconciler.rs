@@ -189,12 +189,9 @@ impl PodReconciler {
                     self.jobs.act(known, *action).await?;
                 }
                 Act::LetGo { pod, is_excess } => {
-                    self.expectations.expect(group, &pod.metadata.uid);
-                    let let_go = self.let_go(&pod, is_excess).await;
-                    if let_go.is_err() {
-                        self.expectations.observe(group, &pod.metadata.uid);
-                    }
-                    let_go?;
+                    let expected = self.expectations.expect(group, &pod.metadata.uid);
+                    self.let_go(&pod, is_excess).await?;
+                    expected.keep();
                 }
                 Act::Tell { workload, reason, message } => {
                     let (regarding, reason) = (Regarding::of(&*workload), reason.to_owned());
