@@ -239,10 +239,6 @@ impl Expected {
         self.change(key, |expected| expected.extend(uids.into_iter().map(str::to_owned)));
     }
 
-    fn forget(&self, key: &Key, uid: &str) {
-        self.change(key, |expected| expected.remove(uid));
-    }
-
     /// Whether all that were let go are seen to be.
     pub fn is_fulfilled(&self, key: &Key, pods: &[&Pod]) -> bool {
         self.change(key, |expected| {
@@ -294,20 +290,19 @@ impl Reconciler<Key> for Ungater {
                 return Ok(Next::Done);
             }
         };
-        self.expected.expect(key, starts.iter().map(|start| start.pod.metadata.uid.as_str()));
         let mut failed = None;
         for start in &starts {
             let Some(patch) = Patch::between(start.pod, &started(start), FIELD_MANAGER_KUEUE) else { continue };
             match self.client.patch::<Pod>(&Key::of(start.pod), &patch).await {
                 Ok(_) => {
+                    // Not before: a look may end at any moment, with the Lease, and what was not done is never seen.
+                    self.expected.expect(key, [start.pod.metadata.uid.as_str()]);
                     let opened = opened(start, &workload, self.gates, self.clock.time());
                     opened.iter().for_each(|opened| (self.on_opened)(opened));
                 }
+                Err(failure) if failure.is_not_found() => {}
                 Err(failure) => {
-                    self.expected.forget(key, &start.pod.metadata.uid);
-                    if !failure.is_not_found() {
-                        failed.get_or_insert(failure);
-                    }
+                    failed.get_or_insert(failure);
                 }
             }
         }
